@@ -1,0 +1,19 @@
+# ample_warnings(<target>): the warnings that the project keeps itself clean of.
+# They become errors with AMPLE_WERROR, which the presets set and a plain build does not: a newer
+# compiler's new warning must not stop somebody who only wants to use the library.
+function(ample_warnings target)
+  target_compile_options(
+    ${target}
+    PRIVATE -Wall
+            -Wextra
+            -Wpedantic
+            -Wshadow
+            -Wconversion
+            -Wnon-virtual-dtor
+            -Woverloaded-virtual
+            -Wold-style-cast
+            -Wimplicit-fallthrough
+            # A loop that clang leaves scalar, as it does at -O1, is not a defect.
+            $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>
+            $<$<BOOL:${AMPLE_WERROR}>:-Werror>)
+endfunction()
