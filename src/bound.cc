@@ -1,0 +1,357 @@
+#include "ample/bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <Eigen/Eigenvalues>
+
+#include "check.h"
+#include "linalg.h"
+
+namespace ample {
+namespace {
+
+// ε relative to the mean prior variance: large enough to carry a Cholesky factorisation of a
+// thousand nearly dependent points, small enough to move no prediction (derivation §1). It grows
+// tenfold for each failure, up to a value that would begin to be seen in predictions.
+constexpr double kJitterFirst = 1e-8;
+constexpr double kJitterLast = 1e-3;
+
+// Rows of K̄_fb formed at a time, so that it never stands in memory whole.
+constexpr Index kRowBlock = 1024;
+
+double log_2pi_variance(double variance) { return std::log(2.0 * std::numbers::pi * variance); }
+
+}  // namespace
+
+OnlineBound::OnlineBound(const State& old, const MatrixRef& X, const VectorRef& y,
+                         Inducing inducing)
+    : old_(old), X_(X), y_(y), inducing_(inducing), y_squared_(y.squaredNorm()) {
+  check_columns("OnlineBound", "X", X.cols(), old.dimension(), "the model's input dimension");
+  check_rows("OnlineBound", "y", y.size(), X.rows(), "the rows of X");
+}
+
+bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z) {
+  check_columns("OnlineBound", "Z", Z.cols(), old_.dimension(), "the model's input dimension");
+  check_positive("OnlineBound", "noise_variance", noise_variance);
+  const Index N = X_.rows();
+  const Index M_a = old_.size();
+  const Index M = Z.rows();
+  kernel_ = kernel;
+  noise_variance_ = noise_variance;
+  if (Z_.rows() != M || Z_ != Z) {
+    Z_ = Z;
+    nested_ = inducing_ == Inducing::fixed && M >= M_a && Z_.topRows(M_a) == old_.Z;
+    shared_.clear();
+    if (!nested_ && inducing_ == Inducing::fixed) {
+      for (Index a = 0; a < M_a; ++a) {
+        for (Index b = 0; b < M; ++b) {
+          if (old_.Z.row(a) == Z_.row(b)) shared_.emplace_back(a, b);
+        }
+      }
+    }
+  }
+
+  if (!factorize_prior(Z_)) return false;
+
+  // Vᵀ = K_fb L⁻ᵀ   [N,M]
+  f_.Vt.resize(N, M);
+  kernel.evaluate(X_, Z_, f_.Vt);
+  solve_right(f_.L, Op::transpose, f_.Vt);
+
+  // A = V Vᵀ/σ² + past,   c = V y/σ² + past   (5)
+  f_.A.resize(M, M);
+  gram(1.0 / noise_variance, f_.Vt, 0.0, f_.A);
+  f_.residual = kernel.diagonal(X_).sum() - noise_variance * f_.A.trace();
+  f_.c.noalias() = f_.Vt.transpose() * y_ / noise_variance;
+  f_.past_residual = 0.0;
+  if (nested_) {
+    carry_past_nested();
+  } else {
+    carry_past_general();
+  }
+
+  f_.L_D = f_.A;
+  f_.L_D.diagonal().array() += 1.0;
+  if (!cholesky(f_.L_D)) return false;
+  f_.w = f_.c;
+  solve(f_.L_D, Op::none, f_.w);
+  f_.F = 0.5 * f_.w.squaredNorm() - sum_log_diagonal(f_.L_D);
+
+  // (6)
+  value_ = -0.5 * static_cast<double>(N) * log_2pi_variance(noise_variance) -
+           0.5 * (y_squared_ + f_.residual) / noise_variance - 0.5 * f_.past_residual + f_.F -
+           old_.F;
+  return std::isfinite(value_);
+}
+
+bool OnlineBound::factorize_prior(const MatrixRef& Z) {
+  const Index M = Z.rows();
+  const double mean_variance = M > 0 ? kernel_->diagonal(Z).mean() : 0.0;
+  for (double factor = kJitterFirst; factor <= 1.5 * kJitterLast; factor *= 10.0) {
+    f_.jitter_factor = factor;
+    f_.jitter = factor * mean_variance;
+    f_.L.resize(M, M);
+    kernel_->evaluate_lower(Z, f_.L);
+    f_.L.diagonal().array() += f_.jitter;
+    if (cholesky(f_.L)) return true;
+  }
+  return false;
+}
+
+// H = W A_old Wᵀ and h = W c_old, with Wᵀ = L_old⁻¹ L_a   (7, 8)
+void OnlineBound::carry_past_nested() {
+  const Index M_a = old_.size();
+  if (M_a == 0) {
+    f_.H.resize(0, 0);
+    f_.h.resize(0);
+    return;
+  }
+  f_.Wt = f_.L.topLeftCorner(M_a, M_a);
+  clear_upper(f_.Wt);
+  solve_left(old_.L, Op::none, f_.Wt);
+  f_.H = old_.A;
+  multiply_triangle_left(f_.Wt, Op::transpose, f_.H);
+  multiply_triangle_right(f_.Wt, Op::none, f_.H);
+  f_.h.noalias() = f_.Wt.transpose().triangularView<Eigen::Upper>() * old_.c;
+  f_.A.topLeftCorner(M_a, M_a) += f_.H;
+  f_.c.head(M_a) += f_.h;
+}
+
+// H = Tᵀ A_old T and h = Tᵀ c_old, with T = L_old⁻¹ K_ab L⁻ᵀ   (4, 5), and the trace term of (6)
+void OnlineBound::carry_past_general() {
+  const Index M_a = old_.size();
+  const Index M = Z_.rows();
+  if (P_old_.rows() != M_a) {
+    P_old_ = old_.A;
+    solve_left(old_.L, Op::transpose, P_old_);
+    solve_right(old_.L, Op::none, P_old_);
+  }
+  f_.T.resize(M_a, M);
+  kernel_->evaluate(old_.Z, Z_, f_.T);
+  for (const auto& [a, b] : shared_) f_.T(a, b) += f_.jitter;
+  solve_left(old_.L, Op::none, f_.T);
+  solve_right(f_.L, Op::transpose, f_.T);
+  f_.G.resize(M_a, M);
+  multiply_symmetric(1.0, old_.A, f_.T, 0.0, f_.G);
+  f_.H.resize(M, M);
+  multiply(1.0, f_.T, Op::transpose, f_.G, Op::none, 0.0, f_.H);
+  f_.h.noalias() = f_.T.transpose() * old_.c;
+  f_.A += f_.H;
+  f_.c += f_.h;
+
+  Matrix K_aa(M_a, M_a);
+  kernel_->evaluate_lower(old_.Z, K_aa);
+  K_aa.diagonal().array() += f_.jitter;
+  mirror_lower(K_aa);
+  f_.past_residual = P_old_.cwiseProduct(K_aa).sum() - f_.G.cwiseProduct(f_.T).sum();
+}
+
+const BoundGradient& OnlineBound::gradient() {
+  const Index N = X_.rows();
+  const Index M = Z_.rows();
+  const Index M_a = old_.size();
+  const double sigma2 = noise_variance_;
+
+  // D⁻¹ and μ = D⁻¹ c
+  D_inv_ = f_.L_D;
+  invert_from_cholesky(D_inv_);
+  mirror_lower(D_inv_);
+  Vector mu = f_.w;
+  solve(f_.L_D, Op::transpose, mu);
+
+  // The adjoint of K_bb is ½ L⁻ᵀ S L⁻¹ with a symmetric S. Substituting V̄ and W̄ (or T̄) of (14, 15)
+  // into Φ(Lᵀ L̄), the products with V collapse, since V Vᵀ/σ² = D − I − H:
+  //   general: S = 2I − D − D⁻¹ − μμᵀ
+  //   nested:  S = 2I − D − D⁻¹ − μμᵀ + H − E − Eᵀ + μsᵀ + sμᵀ,   E = D⁻¹H,  s = h − Hμ
+  // where H, h are padded with zeros to size M.
+  Matrix& S = K_bb_bar_;
+  S = -f_.A - D_inv_;  // lower triangle
+  S.diagonal().array() += 1.0;
+  double trace_inverse_H = 0.0;  // ⟨D⁻¹, H⟩
+  if (nested_ && M_a > 0) {
+    E_.resize(M, M_a);
+    multiply(1.0, D_inv_.leftCols(M_a), Op::none, f_.H, Op::none, 0.0, E_);
+    trace_inverse_H = E_.topRows(M_a).trace();
+    const Vector s = f_.h - f_.H * mu.head(M_a);
+    auto S_aa = S.topLeftCorner(M_a, M_a);
+    S_aa += f_.H - E_.topRows(M_a) - E_.topRows(M_a).transpose();
+    S_aa += mu.head(M_a) * s.transpose() + s * mu.head(M_a).transpose();
+    auto S_ba = S.bottomLeftCorner(M - M_a, M_a);
+    S_ba -= E_.bottomRows(M - M_a);
+    S_ba += mu.tail(M - M_a) * s.transpose();
+  } else if (M_a > 0) {
+    trace_inverse_H = D_inv_.cwiseProduct(f_.H).sum();
+  }
+  S.selfadjointView<Eigen::Lower>().rankUpdate(mu, -1.0);
+  mirror_lower(S);
+  solve_right(f_.L, Op::none, S);
+  solve_left(f_.L, Op::transpose, S);
+  K_bb_bar_ *= 0.5;
+
+  gradient_.theta = Vector::Zero(kernel_->num_parameters());
+  const bool moving = inducing_ == Inducing::moving;
+  if (moving) gradient_.Z = Matrix::Zero(M, Z_.cols());
+  Matrix* Z_bar = moving ? &gradient_.Z : nullptr;
+
+  // I − D⁻¹, from here on in place of D⁻¹.
+  const double trace_D_inv = D_inv_.trace();
+  D_inv_ = -D_inv_;
+  D_inv_.diagonal().array() += 1.0;
+  const Matrix& I_minus_D_inv = D_inv_;
+
+  // The past through K_ab, general case:  K̄_ab = L_old⁻ᵀ T̄ L⁻¹,  T̄ = G(I − D⁻¹) + (c_old − Gμ)μᵀ
+  double jitter_bar = K_bb_bar_.trace();
+  if (!nested_ && M_a > 0) {
+    Matrix K_ab_bar(M_a, M);
+    multiply(1.0, f_.G, Op::none, I_minus_D_inv, Op::none, 0.0, K_ab_bar);
+    K_ab_bar.noalias() += (old_.c - f_.G * mu) * mu.transpose();
+    solve_left(old_.L, Op::transpose, K_ab_bar);
+    solve_right(f_.L, Op::none, K_ab_bar);
+    kernel_->pull_back(old_.Z, Z_, K_ab_bar, {.theta = &gradient_.theta, .Z = Z_bar});
+    kernel_->pull_back_lower(old_.Z, -0.5 * P_old_, {.theta = &gradient_.theta});
+    jitter_bar -= 0.5 * P_old_.trace();
+    for (const auto& [a, b] : shared_) jitter_bar += K_ab_bar(a, b);
+  }
+
+  // K̄_fb = (Vᵀ(I − D⁻¹) + e μᵀ) L⁻¹/σ²,   e = y − Vᵀμ.   For N > M it pays to apply L⁻¹ first.
+  const Vector e = y_ - f_.Vt * mu;
+  Vector nu = mu;  // L⁻ᵀ μ
+  solve(f_.L, Op::transpose, nu);
+  const bool inverse_first = N > M;
+  if (inverse_first) {
+    B_ = I_minus_D_inv;
+    solve_right(f_.L, Op::none, B_);
+  }
+  for (Index first = 0; first < N; first += kRowBlock) {
+    const Index rows = std::min(kRowBlock, N - first);
+    K_fb_bar_.resize(rows, M);
+    const auto Vt = f_.Vt.middleRows(first, rows);
+    multiply(1.0 / sigma2, Vt, Op::none, inverse_first ? B_ : I_minus_D_inv, Op::none, 0.0,
+             K_fb_bar_);
+    if (!inverse_first) solve_right(f_.L, Op::none, K_fb_bar_);
+    K_fb_bar_.noalias() += (e.segment(first, rows) / sigma2) * nu.transpose();
+    kernel_->pull_back(X_.middleRows(first, rows), Z_, K_fb_bar_,
+                       {.theta = &gradient_.theta, .Z = Z_bar});
+  }
+
+  kernel_->pull_back_lower(Z_, K_bb_bar_, {.theta = &gradient_.theta, .X = Z_bar});
+  kernel_->pull_back_diagonal(X_, Vector::Constant(N, -0.5 / sigma2), {.theta = &gradient_.theta});
+  // ε is a multiple of the mean prior variance, so it moves with θ.
+  if (M > 0) {
+    const double share = f_.jitter_factor * jitter_bar / static_cast<double>(M);
+    kernel_->pull_back_diagonal(Z_, Vector::Constant(M, share),
+                                {.theta = &gradient_.theta, .X = Z_bar});
+  }
+
+  // ∂L̂/∂log σ², with ⟨D⁻¹, V Vᵀ/σ²⟩ = M − tr D⁻¹ − ⟨D⁻¹, H⟩ and the quadratic terms gathered in
+  // ‖e‖²
+  const double log_noise_bar =
+      0.5 * (static_cast<double>(M) - trace_D_inv - trace_inverse_H - static_cast<double>(N)) +
+      0.5 * (e.squaredNorm() + f_.residual) / sigma2;
+  gradient_.noise_variance = log_noise_bar / sigma2;
+  return gradient_;
+}
+
+State OnlineBound::absorb() {
+  AMPLE_ASSERT(kernel_.has_value());
+  clear_upper(f_.L);
+  clear_upper(f_.L_D);
+  mirror_lower(f_.A);
+  State state{.kernel = *std::move(kernel_),
+              .noise_variance = noise_variance_,
+              .Z = std::move(Z_),
+              .L = std::move(f_.L),
+              .A = std::move(f_.A),
+              .c = std::move(f_.c),
+              .L_D = std::move(f_.L_D),
+              .w = std::move(f_.w),
+              .F = f_.F,
+              .jitter = f_.jitter};
+  kernel_.reset();
+  Z_.resize(0, 0);
+  return state;
+}
+
+std::optional<double> optimum(const State& old, const MatrixRef& X, const VectorRef& y) {
+  check_columns("optimum", "X", X.cols(), old.dimension(), "the model's input dimension");
+  check_rows("optimum", "y", y.size(), X.rows(), "the rows of X");
+  const Index N = X.rows();
+  Matrix C(N, N);
+  old.kernel.evaluate_lower(X, C);
+  C.diagonal().array() += old.noise_variance;
+  Vector e = y;
+  if (old.size() > 0) {
+    // Cov = K_ff − VᵀV + UᵀU,  U = L_D⁻¹V;   mean = Uᵀw   (3)
+    Matrix Vt = old.kernel(X, old.Z);
+    solve_right(old.L, Op::transpose, Vt);
+    outer(-1.0, Vt, 1.0, C);
+    solve_right(old.L_D, Op::transpose, Vt);
+    outer(1.0, Vt, 1.0, C);
+    e.noalias() -= Vt * old.w;
+  }
+  if (!cholesky(C)) return std::nullopt;
+  solve(C, Op::none, e);
+  const double value = -0.5 * static_cast<double>(N) * std::log(2.0 * std::numbers::pi) -
+                       sum_log_diagonal(C) - 0.5 * e.squaredNorm();
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> upper_bound(UpperBound kind, const State& old, const BoundFactors& factors,
+                                  const VectorRef& y) {
+  const Index M = factors.A.rows();
+  const Index M_a = old.size();
+  const auto N = static_cast<double>(y.size());
+  const double sigma2 = old.noise_variance;
+  const double t = std::max(factors.residual, 0.0);
+  const double inflated = sigma2 + t;
+
+  // D̂ = I + V Vᵀ/(σ² + t) + past,   ĉ = V y/(σ² + t) + past   (10)
+  Matrix D_hat(M, M);
+  gram(1.0 / inflated, factors.Vt, 0.0, D_hat);
+  D_hat.diagonal().array() += 1.0;
+  Vector c_hat = factors.Vt.transpose() * y / inflated;
+
+  double past_quadratic = 0.0;  // what the paper's bound loses on the pseudo-data
+  if (M_a > 0) {
+    if (kind == UpperBound::tight) {
+      D_hat.topLeftCorner(M_a, M_a) += factors.H;
+      c_hat.head(M_a) += factors.h;
+    } else {
+      // D_a⁻¹ = Q Qᵀ with Q = L⁻ᵀ R, A_old = R Rᵀ, and c_old = R r, so that with J = I + t QᵀQ
+      //   (D_a + tI)⁻¹ = Q J⁻¹ Qᵀ,   ỹᵀ(D_a + tI)⁻¹ỹ = rᵀ J⁻¹ r,   ỹᵀ D_a⁻¹ ỹ = rᵀr.
+      const Eigen::SelfAdjointEigenSolver<Matrix> eigen(old.A);
+      if (eigen.info() != Eigen::Success) return std::nullopt;
+      // Directions the data say nothing about have no pseudo-data; they drop out.
+      const Vector& lambda = eigen.eigenvalues();
+      const double floor = 1e-14 * std::max(lambda.maxCoeff(), 1.0);
+      const auto kept = static_cast<Index>((lambda.array() > floor).count());
+      const Vector root = lambda.tail(kept).cwiseSqrt();
+      const Matrix R = eigen.eigenvectors().rightCols(kept) * root.asDiagonal();
+      const Vector r = root.cwiseInverse().asDiagonal() *
+                       (eigen.eigenvectors().rightCols(kept).transpose() * old.c);
+      Matrix Q = R;
+      solve_left(old.L, Op::transpose, Q);
+      Matrix J(kept, kept);
+      gram(t, Q, 0.0, J);
+      J.diagonal().array() += 1.0;
+      if (!cholesky(J)) return std::nullopt;
+      Matrix scaled = R;  // R J^{-T/2}
+      solve_right(J, Op::transpose, scaled);
+      Vector J_r = r;
+      solve(J, Op::none, J_r);
+      past_quadratic = r.squaredNorm() - J_r.squaredNorm();
+      outer(1.0, scaled, 1.0, D_hat.topLeftCorner(M_a, M_a));
+      c_hat.head(M_a) += scaled * J_r;
+    }
+  }
+  if (!cholesky(D_hat)) return std::nullopt;
+  solve(D_hat, Op::none, c_hat);
+  const double value = -0.5 * N * log_2pi_variance(sigma2) - sum_log_diagonal(factors.L_D) -
+                       0.5 * y.squaredNorm() / inflated + 0.5 * c_hat.squaredNorm() +
+                       0.5 * past_quadratic - old.F;
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace ample

@@ -1,0 +1,81 @@
+// What all leaves share: named parameters, chosen dimensions, and the walk over a block in chunks
+// that stay in the first-level cache.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_node.h"
+
+namespace ample {
+
+class Leaf : public KernelNode {
+ public:
+  Leaf(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims)
+      : kind_(kind), fields_(std::move(fields)), integer_(integer), dims_(std::move(dims)) {}
+
+  [[nodiscard]] Index num_parameters() const override;
+  void collect(std::vector<Parameter>& out) const override;
+  [[nodiscard]] NodePtr with_values(const double*& next) const override;
+  void check_dimension(Index D) const override;
+  [[nodiscard]] NodePtr without_constant() const override;
+  [[nodiscard]] Binding binding() const override { return Binding::atom; }
+  [[nodiscard]] std::string to_string() const override;
+
+ protected:
+  // Rows worked on at a time: a few arrays of this many doubles fit in 32 kB.
+  static constexpr Index kChunk = 512;
+
+  [[nodiscard]] LeafKind kind() const { return kind_; }
+  [[nodiscard]] int integer() const { return integer_; }
+  [[nodiscard]] const Positive& field(std::size_t f) const { return fields_[f]; }
+  [[nodiscard]] double scalar(std::size_t f) const { return fields_[f].values.front(); }
+  /// The value of an ARD field for active dimension a.
+  [[nodiscard]] double value(std::size_t f, Index a) const {
+    const auto& values = fields_[f].values;
+    return values.size() == 1 ? values.front() : values[static_cast<std::size_t>(a)];
+  }
+  [[nodiscard]] bool is_ard(std::size_t f) const { return fields_[f].values.size() > 1; }
+  /// Where field f starts in this leaf's part of the parameter vector.
+  [[nodiscard]] Index offset(std::size_t f) const {
+    Index sum = 0;
+    for (std::size_t i = 0; i < f; ++i) sum += static_cast<Index>(fields_[i].values.size());
+    return sum;
+  }
+  /// How many dimensions it looks at, and which column active dimension a is.
+  [[nodiscard]] Index active(Index D) const {
+    return dims_.empty() ? D : static_cast<Index>(dims_.size());
+  }
+  [[nodiscard]] Index column(Index a) const {
+    return dims_.empty() ? a : dims_[static_cast<std::size_t>(a)];
+  }
+  /// The active columns of X, each times scale(a)   [N, active].
+  template <class Scale>
+  [[nodiscard]] Matrix scaled(const MatrixRef& X, const Scale& scale) const {
+    Matrix out(X.rows(), active(X.cols()));
+    for (Index a = 0; a < out.cols(); ++a) out.col(a) = X.col(column(a)) * scale(a);
+    return out;
+  }
+  /// Calls work(first_row, rows) for chunks of n rows.
+  template <class Work>
+  static void for_chunks(Index n, const Work& work) {
+    for (Index first = 0; first < n; first += kChunk) work(first, std::min(kChunk, n - first));
+  }
+
+ private:
+  LeafKind kind_;
+  std::vector<Positive> fields_;
+  int integer_;
+  Dimensions dims_;
+};
+
+// One factory for each family of formulas, each in a file of its own.
+NodePtr make_stationary(LeafKind kind, std::vector<Positive> fields, Dimensions dims);
+NodePtr make_periodic(std::vector<Positive> fields, Dimensions dims);
+NodePtr make_dot_product(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims);
+NodePtr make_constant(std::vector<Positive> fields);
+NodePtr make_arc_cosine(std::vector<Positive> fields, int order, Dimensions dims);
+
+}  // namespace ample

@@ -1,0 +1,259 @@
+#include "kernel_loops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+// One copy of each loop for AVX-512, AVX2 and the baseline, chosen when the program starts. The
+// sanitizers cannot run code before they are set up, and that is when the choice is made.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define AMPLE_SANITIZED 1
+#endif
+#endif
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(AMPLE_SANITIZED) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define AMPLE_VECTORISED \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define AMPLE_VECTORISED
+#endif
+
+// gcc calls libmvec only for functions it has been told about; glibc tells it under -ffast-math
+// alone, which we do not want. clang knows them by -fveclib=libmvec.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+extern "C" {
+__attribute__((simd("notinbranch"))) double exp(double) noexcept;
+__attribute__((simd("notinbranch"))) double log(double) noexcept;
+__attribute__((simd("notinbranch"))) double sin(double) noexcept;
+__attribute__((simd("notinbranch"))) double cos(double) noexcept;
+}
+#endif
+
+namespace ample::loops {
+namespace {
+
+// exp of a non-positive number. libmvec leaves its fast path where the result would underflow, and
+// distances in short lengthscales do so in every entry; there the answer is 0 to any purpose.
+constexpr double kExpUnderflow = -708.0;
+
+inline double exp_negative(double a) {
+  const double e = std::exp(std::max(a, kExpUnderflow));
+  return a <= kExpUnderflow ? 0.0 : e;
+}
+
+}  // namespace
+
+AMPLE_VECTORISED
+void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z, double* s) {
+  Size d = 0;
+  if (dims % 2 == 1) {
+    const double z0 = z[0];
+#pragma omp simd
+    for (Size i = 0; i < n; ++i) {
+      const double a = x[i] - z0;
+      s[i] = a * a;
+    }
+    d = 1;
+  } else {
+    for (Size i = 0; i < n; ++i) s[i] = 0.0;
+  }
+  // Two dimensions at a time halve the traffic on s, which bounds this loop.
+  for (; d + 1 < dims; d += 2) {
+    const double* x0 = x + d * ldx;
+    const double* x1 = x0 + ldx;
+    const double z0 = z[d];
+    const double z1 = z[d + 1];
+#pragma omp simd
+    for (Size i = 0; i < n; ++i) {
+      const double a = x0[i] - z0;
+      const double b = x1[i] - z1;
+      s[i] += a * a + b * b;
+    }
+  }
+}
+
+AMPLE_VECTORISED
+void dot_product(const double* x, Size ldx, Size n, Size dims, const double* z, double offset,
+                 double* p) {
+  for (Size i = 0; i < n; ++i) p[i] = offset;
+  for (Size d = 0; d < dims; ++d) {
+    const double* x0 = x + d * ldx;
+    const double z0 = z[d];
+#pragma omp simd
+    for (Size i = 0; i < n; ++i) p[i] += x0[i] * z0;
+  }
+}
+
+AMPLE_VECTORISED
+void se_value(double* s, Size n, double variance) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) s[i] = variance * exp_negative(-0.5 * s[i]);
+}
+
+AMPLE_VECTORISED
+void matern12_value(double* s, Size n, double variance) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) s[i] = variance * exp_negative(-std::sqrt(s[i]));
+}
+
+AMPLE_VECTORISED
+void matern32_value(double* s, Size n, double variance) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double a = std::sqrt(3.0 * s[i]);
+    s[i] = variance * (1.0 + a) * exp_negative(-a);
+  }
+}
+
+AMPLE_VECTORISED
+void matern52_value(double* s, Size n, double variance) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double a = std::sqrt(5.0 * s[i]);
+    s[i] = variance * (1.0 + a + a * a * (1.0 / 3.0)) * exp_negative(-a);
+  }
+}
+
+AMPLE_VECTORISED
+void rq_value(double* s, Size n, double variance, double alpha) {
+  const double scale = 0.5 / alpha;
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    s[i] = variance * exp_negative(-alpha * std::log(1.0 + scale * s[i]));
+  }
+}
+
+AMPLE_VECTORISED
+void se_slope(const double* s, Size n, double* g, double* dg) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double e = exp_negative(-0.5 * s[i]);
+    g[i] = e;
+    dg[i] = -0.5 * e;
+  }
+}
+
+AMPLE_VECTORISED
+void matern12_slope(const double* s, Size n, double* g, double* dg) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double r = std::sqrt(s[i]);
+    const double e = exp_negative(-r);
+    g[i] = e;
+    // At r = 0 the kernel has a kink; 0 is the mean of its one-sided derivatives.
+    dg[i] = r > 0.0 ? -0.5 * e / std::max(r, 1e-300) : 0.0;
+  }
+}
+
+AMPLE_VECTORISED
+void matern32_slope(const double* s, Size n, double* g, double* dg) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double a = std::sqrt(3.0 * s[i]);
+    const double e = exp_negative(-a);
+    g[i] = (1.0 + a) * e;
+    dg[i] = -1.5 * e;
+  }
+}
+
+AMPLE_VECTORISED
+void matern52_slope(const double* s, Size n, double* g, double* dg) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double a = std::sqrt(5.0 * s[i]);
+    const double e = exp_negative(-a);
+    g[i] = (1.0 + a + a * a * (1.0 / 3.0)) * e;
+    dg[i] = (-5.0 / 6.0) * (1.0 + a) * e;
+  }
+}
+
+AMPLE_VECTORISED
+void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, double* dalpha) {
+  const double scale = 0.5 / alpha;
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double t = scale * s[i];
+    const double u = 1.0 + t;
+    const double log_u = std::log(u);
+    const double e = exp_negative(-alpha * log_u);
+    g[i] = e;
+    dg[i] = -0.5 * e / u;
+    dalpha[i] = e * (t / u - log_u);
+  }
+}
+
+AMPLE_VECTORISED
+double dot(const double* a, const double* b, Size n) {
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (Size i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+AMPLE_VECTORISED
+void multiply(const double* a, const double* b, Size n, double factor, double* w) {
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) w[i] = factor * a[i] * b[i];
+}
+
+AMPLE_VECTORISED
+Moments weigh_differences(const double* x, double z, const double* w, Size n, double factor,
+                          double* x_bar) {
+  double first = 0.0;
+  double second = 0.0;
+  if (x_bar == nullptr) {
+#pragma omp simd reduction(+ : first, second)
+    for (Size i = 0; i < n; ++i) {
+      const double delta = x[i] - z;
+      const double weighted = w[i] * delta;
+      first += weighted;
+      second += weighted * delta;
+    }
+  } else {
+#pragma omp simd reduction(+ : first, second)
+    for (Size i = 0; i < n; ++i) {
+      const double delta = x[i] - z;
+      const double weighted = w[i] * delta;
+      first += weighted;
+      second += weighted * delta;
+      x_bar[i] += factor * weighted;
+    }
+  }
+  return {first, second};
+}
+
+AMPLE_VECTORISED
+void add_sine_distance(const double* x, double z, Size n, double lengthscale, double* s) {
+  const double scale = 2.0 / lengthscale;
+#pragma omp simd
+  for (Size i = 0; i < n; ++i) {
+    const double delta = x[i] - z;
+    // Whole periods are taken off first, so that far apart points lose no digits.
+    const double sine = scale * std::sin(std::numbers::pi * (delta - std::rint(delta)));
+    s[i] += sine * sine;
+  }
+}
+
+AMPLE_VECTORISED
+SineMoments weigh_sines(const double* x, double z, const double* w, Size n, double lengthscale,
+                        double factor, double* x_bar) {
+  const double scale = 4.0 / (lengthscale * lengthscale);
+  double sum_lengthscale = 0.0;
+  double sum_log_period = 0.0;
+  double sum_x = 0.0;
+#pragma omp simd reduction(+ : sum_lengthscale, sum_log_period, sum_x)
+  for (Size i = 0; i < n; ++i) {
+    const double delta = x[i] - z;
+    const double angle = std::numbers::pi * (delta - std::rint(delta));
+    const double sine = std::sin(angle);
+    const double slope = w[i] * scale * 2.0 * std::numbers::pi * sine * std::cos(angle);
+    sum_lengthscale += w[i] * scale * sine * sine;
+    sum_log_period -= slope * delta;
+    sum_x += slope;
+    if (x_bar != nullptr) x_bar[i] += factor * slope;
+  }
+  return {-2.0 * sum_lengthscale / lengthscale, sum_log_period, sum_x};
+}
+
+}  // namespace ample::loops
