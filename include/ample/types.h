@@ -1,8 +1,10 @@
-// The vocabulary of the library: matrices, vectors, a batch of data and a prediction.
+// The vocabulary of the library: matrices, vectors, a batch of data, a prediction, its failure.
 //
 // Points are rows: N points in D dimensions are an N×D column-major matrix, so that one input
 // dimension of all points is contiguous, which is what the kernels' vectorised loops read.
 #pragma once
+
+#include <stdexcept>
 
 #include <Eigen/Core>
 
@@ -26,6 +28,12 @@ struct Batch {
 struct Prediction {
   Vector mean;      // [N]
   Vector variance;  // [N], never negative
+};
+
+/// A computation that could not be carried out even with the library's remedies; the object is left
+/// as it was.
+struct NumericalError : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 }  // namespace ample

@@ -1,0 +1,46 @@
+// The optimiser's door: what a model fits, as one flat vector and back.
+//
+// Models hold typed parameters; the optimiser wants x ∈ ℝⁿ in a box. This is the only place where
+// the two meet: x_i = log of the i-th free parameter, kernel parameters first, the noise variance
+// last, fixed ones left out. A logarithm makes the positive parameters free of units, so that a
+// step of one size suits a lengthscale in metres as well as one in microns. By the chain rule
+//
+//   dF/dx_i = θ_i dF/dθ_i.
+#pragma once
+
+#include <string_view>
+
+#include "ample/kernel.h"
+#include "ample/types.h"
+
+namespace ample {
+
+struct Hyperparameters {
+  Kernel kernel;
+  /// σ², one number. 1e-6 is the floor of the paper's experiments: on standardised targets a
+  /// smaller noise only makes factorisations fail.
+  Positive noise_variance = Positive(0.1).within(1e-6, 1e8);
+
+  /// Throws std::invalid_argument unless the noise variance is one number within positive, finite
+  /// bounds; a kernel has checked its own parameters. `where` begins the message.
+  void check(std::string_view where) const;
+
+  [[nodiscard]] double noise() const { return noise_variance.values.front(); }
+
+  /// Number of free parameters, the length of x.
+  [[nodiscard]] Index size() const;
+
+  /// x, and the box it may move in.
+  [[nodiscard]] Vector pack() const;
+  [[nodiscard]] Vector lower() const;
+  [[nodiscard]] Vector upper() const;
+
+  /// These hyperparameters with the free ones at exp(x), clamped to their bounds: exp(log(bound))
+  /// may miss the bound by a rounding.
+  [[nodiscard]] Hyperparameters unpack(const Vector& x) const;
+
+  /// dF/dx from dF/dθ for all P kernel parameters, fixed ones too, and dF/dσ².
+  void chain(const Vector& theta_gradient, double noise_gradient, Vector& out) const;
+};
+
+}  // namespace ample
