@@ -32,7 +32,8 @@ OnlineBound::OnlineBound(const State& old, const MatrixRef& X, const VectorRef& 
   check_rows("OnlineBound", "y", y.size(), X.rows(), "the rows of X");
 }
 
-bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z) {
+bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z,
+                            std::optional<double> jitter) {
   check_columns("OnlineBound", "Z", Z.cols(), old_.dimension(), "the model's input dimension");
   check_positive("OnlineBound", "noise_variance", noise_variance);
   const Index N = X_.rows();
@@ -53,7 +54,7 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
     }
   }
 
-  if (!factorize_prior(Z_)) return false;
+  if (!factorize_prior(jitter)) return false;
 
   // Vᵀ = K_fb L⁻ᵀ   [N,M]
   f_.Vt.resize(N, M);
@@ -86,16 +87,23 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   return std::isfinite(value_);
 }
 
-bool OnlineBound::factorize_prior(const MatrixRef& Z) {
-  const Index M = Z.rows();
-  const double mean_variance = M > 0 ? kernel_->diagonal(Z).mean() : 0.0;
+bool OnlineBound::factorize_prior(std::optional<double> jitter) {
+  const Index M = Z_.rows();
+  const auto attempt = [&](double epsilon) {
+    f_.jitter = epsilon;
+    f_.L.resize(M, M);
+    kernel_->evaluate_lower(Z_, f_.L);
+    f_.L.diagonal().array() += epsilon;
+    return cholesky(f_.L);
+  };
+  if (jitter) {
+    f_.jitter_factor = 0.0;  // a given ε does not move with θ
+    return attempt(*jitter);
+  }
+  const double mean_variance = M > 0 ? kernel_->diagonal(Z_).mean() : 0.0;
   for (double factor = kJitterFirst; factor <= 1.5 * kJitterLast; factor *= 10.0) {
     f_.jitter_factor = factor;
-    f_.jitter = factor * mean_variance;
-    f_.L.resize(M, M);
-    kernel_->evaluate_lower(Z, f_.L);
-    f_.L.diagonal().array() += f_.jitter;
-    if (cholesky(f_.L)) return true;
+    if (attempt(factor * mean_variance)) return true;
   }
   return false;
 }
@@ -300,24 +308,30 @@ std::optional<double> optimum(const State& old, const MatrixRef& X, const Vector
 
 std::optional<double> upper_bound(UpperBound kind, const State& old, const BoundFactors& factors,
                                   const VectorRef& y) {
-  const Index M = factors.A.rows();
+  return upper_bound(kind, old, factors.Vt, factors.L_D, factors.residual, y);
+}
+
+std::optional<double> upper_bound(UpperBound kind, const State& old, const MatrixRef& Vt,
+                                  const MatrixRef& L_D, double residual, const VectorRef& y) {
+  const Index M = Vt.cols();
   const Index M_a = old.size();
   const auto N = static_cast<double>(y.size());
   const double sigma2 = old.noise_variance;
-  const double t = std::max(factors.residual, 0.0);
+  const double t = std::max(residual, 0.0);
   const double inflated = sigma2 + t;
 
   // D̂ = I + V Vᵀ/(σ² + t) + past,   ĉ = V y/(σ² + t) + past   (10)
   Matrix D_hat(M, M);
-  gram(1.0 / inflated, factors.Vt, 0.0, D_hat);
+  gram(1.0 / inflated, Vt, 0.0, D_hat);
   D_hat.diagonal().array() += 1.0;
-  Vector c_hat = factors.Vt.transpose() * y / inflated;
+  Vector c_hat = Vt.transpose() * y / inflated;
 
   double past_quadratic = 0.0;  // what the paper's bound loses on the pseudo-data
   if (M_a > 0) {
     if (kind == UpperBound::tight) {
-      D_hat.topLeftCorner(M_a, M_a) += factors.H;
-      c_hat.head(M_a) += factors.h;
+      // W = I at θ_old.
+      D_hat.topLeftCorner(M_a, M_a) += old.A;
+      c_hat.head(M_a) += old.c;
     } else {
       // D_a⁻¹ = Q Qᵀ with Q = L⁻ᵀ R, A_old = R Rᵀ, and c_old = R r, so that with J = I + t QᵀQ
       //   (D_a + tI)⁻¹ = Q J⁻¹ Qᵀ,   ỹᵀ(D_a + tI)⁻¹ỹ = rᵀ J⁻¹ r,   ỹᵀ D_a⁻¹ ỹ = rᵀr.
@@ -348,7 +362,7 @@ std::optional<double> upper_bound(UpperBound kind, const State& old, const Bound
   }
   if (!cholesky(D_hat)) return std::nullopt;
   solve(D_hat, Op::none, c_hat);
-  const double value = -0.5 * N * log_2pi_variance(sigma2) - sum_log_diagonal(factors.L_D) -
+  const double value = -0.5 * N * log_2pi_variance(sigma2) - sum_log_diagonal(L_D) -
                        0.5 * y.squaredNorm() / inflated + 0.5 * c_hat.squaredNorm() +
                        0.5 * past_quadratic - old.F;
   return std::isfinite(value) ? std::optional(value) : std::nullopt;

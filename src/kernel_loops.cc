@@ -37,6 +37,9 @@ namespace {
 // distances in short lengthscales do so in every entry; there the answer is 0 to any purpose.
 constexpr double kExpUnderflow = -708.0;
 
+// Beyond this a Matérn kernel is 0, and its polynomial factor must not meet that 0 as an infinity.
+constexpr double kFar = 1e4;
+
 inline double exp_negative(double a) {
   const double e = std::exp(std::max(a, kExpUnderflow));
   return a <= kExpUnderflow ? 0.0 : e;
@@ -101,7 +104,7 @@ AMPLE_VECTORISED
 void matern32_value(double* s, Size n, double variance) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) {
-    const double a = std::sqrt(3.0 * s[i]);
+    const double a = std::min(std::sqrt(3.0 * s[i]), kFar);
     s[i] = variance * (1.0 + a) * exp_negative(-a);
   }
 }
@@ -110,7 +113,7 @@ AMPLE_VECTORISED
 void matern52_value(double* s, Size n, double variance) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) {
-    const double a = std::sqrt(5.0 * s[i]);
+    const double a = std::min(std::sqrt(5.0 * s[i]), kFar);
     s[i] = variance * (1.0 + a + a * a * (1.0 / 3.0)) * exp_negative(-a);
   }
 }
@@ -150,7 +153,7 @@ AMPLE_VECTORISED
 void matern32_slope(const double* s, Size n, double* g, double* dg) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) {
-    const double a = std::sqrt(3.0 * s[i]);
+    const double a = std::min(std::sqrt(3.0 * s[i]), kFar);
     const double e = exp_negative(-a);
     g[i] = (1.0 + a) * e;
     dg[i] = -1.5 * e;
@@ -161,7 +164,7 @@ AMPLE_VECTORISED
 void matern52_slope(const double* s, Size n, double* g, double* dg) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) {
-    const double a = std::sqrt(5.0 * s[i]);
+    const double a = std::min(std::sqrt(5.0 * s[i]), kFar);
     const double e = exp_negative(-a);
     g[i] = (1.0 + a + a * a * (1.0 / 3.0)) * e;
     dg[i] = (-5.0 / 6.0) * (1.0 + a) * e;
@@ -173,7 +176,7 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
   const double scale = 0.5 / alpha;
 #pragma omp simd
   for (Size i = 0; i < n; ++i) {
-    const double t = scale * s[i];
+    const double t = std::min(scale * s[i], 1e300);
     const double u = 1.0 + t;
     const double log_u = std::log(u);
     const double e = exp_negative(-alpha * log_u);

@@ -52,7 +52,7 @@ class KernelNode {
   [[nodiscard]] virtual std::string to_string() const = 0;
 };
 
-/// Which formula a leaf holds. The order is that of kLeafTypes.
+/// Which formula a leaf holds. The order is that of leaf_types().
 enum class LeafKind {
   squared_exponential,
   matern12,
@@ -89,7 +89,7 @@ const std::vector<LeafType>& leaf_types();
 /// `fields` are in the order of LeafType::fields.
 NodePtr make_leaf(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims);
 
-/// What a leaf was made of; null for a composite.
+/// What a leaf was made of.
 struct LeafParts {
   LeafKind kind;
   const std::vector<Positive>* fields;

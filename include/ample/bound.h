@@ -27,17 +27,17 @@ namespace ample {
 /// V is kept as its transpose: appending an inducing point is then appending a column, and BLAS's
 /// triangular solves run faster from the right.
 struct BoundFactors {
-  Matrix L;   // [M,M] lower Cholesky factor of K_bb with jitter
-  Matrix Vt;  // [N,M] Vᵀ = K_fb L⁻ᵀ
-  Matrix Wt;  // [M_a,M_a] Wᵀ, nested case; lower triangular
-  Matrix T;   // [M_a,M] general case
-  Matrix G;   // [M_a,M] A_old T, general case
-  Matrix H;  // [M_a,M_a] W A_old Wᵀ (nested) or [M,M] Tᵀ A_old T (general): the past's part of A
-  Vector h;                    // [M_a] or [M]: the past's part of c
-  Matrix A;                    // [M,M] (5), lower triangle
-  Matrix L_D;                  // [M,M] lower Cholesky factor of D = I + A
-  Vector c;                    // [M]   (5)
-  Vector w;                    // [M]   L_D⁻¹ c
+  Matrix L;    // [M,M] lower Cholesky factor of K_bb with jitter
+  Matrix Vt;   // [N,M] Vᵀ = K_fb L⁻ᵀ
+  Matrix Wt;   // [M_a,M_a] Wᵀ, nested case; lower triangular
+  Matrix T;    // [M_a,M] general case
+  Matrix G;    // [M_a,M] A_old T, general case
+  Matrix H;    // [M_a,M_a] W A_old Wᵀ (nested) or [M,M] Tᵀ A_old T (general): the past's part of A
+  Vector h;    // [M_a] or [M]: the past's part of c
+  Matrix A;    // [M,M] (5), lower triangle
+  Matrix L_D;  // [M,M] lower Cholesky factor of D = I + A
+  Vector c;    // [M]   (5)
+  Vector w;    // [M]   L_D⁻¹ c
   double jitter = 0.0;         // ε on the diagonal of K_bb
   double jitter_factor = 0.0;  // ε relative to the mean prior variance
   double residual = 0.0;       // tr(K_ff − Q_ff) = Σ k_nn − ‖V‖²
@@ -65,7 +65,9 @@ class OnlineBound {
               Inducing inducing = Inducing::fixed);
 
   /// Factorises at (θ, Z). False if that fails even with more jitter; nothing may then be read.
-  [[nodiscard]] bool factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z);
+  /// A `jitter` given is used as it is, instead of the rule of the derivation's §1.
+  [[nodiscard]] bool factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z,
+                               std::optional<double> jitter = std::nullopt);
 
   /// L̂ (6) at the last factorisation.
   [[nodiscard]] double value() const { return value_; }
@@ -79,7 +81,7 @@ class OnlineBound {
   [[nodiscard]] State absorb();
 
  private:
-  bool factorize_prior(const MatrixRef& Z);
+  bool factorize_prior(std::optional<double> jitter);
   void carry_past_nested();
   void carry_past_general();
 
@@ -112,11 +114,16 @@ class OnlineBound {
 [[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
                                             const VectorRef& y);
 
-/// Upper bounds on L* from the factors of a nested bound at θ = θ_old, for batches too large for
-/// optimum(). `tight` spreads the residual variance over the new data only (10); `paper` over the
-/// pseudo-data too (the paper's Û). L̂ ≤ L* ≤ tight ≤ paper. O(M³). Empty if a factorisation fails.
+/// Upper bounds on L*, for batches too large for optimum(), from inducing points that begin with
+/// the old ones, at θ = θ_old. `tight` spreads the residual variance over the new data only (10);
+/// `paper` over the pseudo-data too (the paper's Û). L̂ ≤ L* ≤ tight ≤ paper. O(N M² + M³). Empty if
+/// a factorisation fails.
 enum class UpperBound { tight, paper };
 [[nodiscard]] std::optional<double> upper_bound(UpperBound kind, const State& old,
                                                 const BoundFactors& factors, const VectorRef& y);
+/// The same from the parts it needs: Vᵀ [N,M], L_D [M,M] and tr(K_ff − Q_ff).
+[[nodiscard]] std::optional<double> upper_bound(UpperBound kind, const State& old,
+                                                const MatrixRef& Vt, const MatrixRef& L_D,
+                                                double residual, const VectorRef& y);
 
 }  // namespace ample

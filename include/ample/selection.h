@@ -1,0 +1,176 @@
+// Choosing inducing inputs for a new batch: where, and above all how many.
+//
+// Every method is run at the hyperparameters of the past, θ_old, and returns Z_b; θ is then fitted
+// with Z_b in place. Any type with select() and name() is a method; to write your own:
+//
+//   struct EveryTenth {
+//     Selection select(const SelectionProblem& p) const { … }
+//     std::string name() const { return "every-tenth"; }
+//   };
+//   options.selection = EveryTenth{};
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "ample/noise_model.h"
+#include "ample/state.h"
+#include "ample/types.h"
+
+namespace ample {
+
+/// What a method is given.
+struct SelectionProblem {
+  const State& old;           // the model before this batch, at θ_old
+  MatrixRef X;                // [N,D] the batch
+  VectorRef y;                // [N]
+  const NoiseModel& targets;  // running mean and variance of all targets, this batch's included
+  std::uint64_t seed;         // for methods that draw random numbers
+};
+
+/// Why a method stopped where it did.
+enum class SelectionStop {
+  threshold,     // its own criterion was met
+  pool_used_up,  // every candidate was taken
+  no_variance,   // what is left is determined by what was taken, to rounding
+  cap,           // the user's limit on M was reached
+  size,          // a method of fixed size has that size
+};
+std::string_view to_string(SelectionStop stop);
+
+/// What a method returns. Values in nats are there where the method computes them.
+struct Selection {
+  Matrix Z;           // [M,D]
+  Index added = 0;    // points of Z that come from X
+  Index removed = 0;  // points of Z_old that are not in Z
+  SelectionStop stop = SelectionStop::threshold;
+  bool moving = false;                // Z is only a start: it is to be fitted together with θ
+  std::optional<double> optimum;      // L*, or the upper bound on it that was used
+  std::optional<double> lower_bound;  // L̂(Z) at θ_old
+  std::optional<double> noise_bound;  // L_noise
+  std::optional<double> threshold;    // α
+};
+
+using SelectionSettings = std::map<std::string, double>;
+
+/// A selection method as a value: holds whatever it was made from.
+class SelectionMethod {
+ public:
+  template <class Method>
+    requires(!std::same_as<std::remove_cvref_t<Method>, SelectionMethod>)
+  SelectionMethod(Method method)  // NOLINT(*-explicit-*): a method is written as its struct
+      : self_(std::make_shared<Model<Method>>(std::move(method))) {}
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const {
+    return self_->select(problem);
+  }
+  [[nodiscard]] std::string name() const { return self_->name(); }
+  /// The numbers it takes to make the same method again with make_selection(); empty for a method
+  /// without a settings() of its own.
+  [[nodiscard]] SelectionSettings settings() const { return self_->settings(); }
+
+ private:
+  struct Concept {
+    virtual ~Concept() = default;
+    [[nodiscard]] virtual Selection select(const SelectionProblem& problem) const = 0;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual SelectionSettings settings() const = 0;
+  };
+  template <class Method>
+  struct Model final : Concept {
+    explicit Model(Method m) : method(std::move(m)) {}
+    [[nodiscard]] Selection select(const SelectionProblem& problem) const override {
+      return method.select(problem);
+    }
+    [[nodiscard]] std::string name() const override { return method.name(); }
+    [[nodiscard]] SelectionSettings settings() const override {
+      if constexpr (requires { method.settings(); }) return method.settings();
+      return {};
+    }
+    Method method;
+  };
+  std::shared_ptr<const Concept> self_;
+};
+
+/// No limit on the number of inducing points.
+inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
+
+/// Vegas Inducing Point Selection: greedy variance, until the bound is within α of its optimum,
+///   L* − L̂ ≤ α = δ |L* − L_noise|.
+/// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
+struct Vips {
+  /// From where: the batch alone, the old points staying (the paper's choice); or the old points
+  /// and the batch together, so that old points that no longer help are dropped.
+  enum class Pool { batch, old_and_batch };
+  /// What stands for the optimum: L* itself, O(N³); the upper bound Û′ on a geometric schedule of
+  /// M; or whichever is cheaper for the batch at hand.
+  enum class Reference { automatic, optimum, upper_bound };
+
+  /// 0.035 is the paper's recommendation.
+  double delta = 0.035;
+  Pool pool = Pool::batch;
+  Reference reference = Reference::automatic;
+  Index max_inducing = kNoCap;
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const;
+  [[nodiscard]] static std::string name() { return "vips"; }
+  [[nodiscard]] SelectionSettings settings() const;
+};
+
+/// Greedy variance over old points and batch, starting from nothing, until tr(K − Q) over that pool
+/// is at most η.
+struct ConditionalVariance {
+  double eta = 0.5;
+  Index max_inducing = kNoCap;
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const;
+  [[nodiscard]] static std::string name() { return "cv"; }
+  [[nodiscard]] SelectionSettings settings() const;
+};
+
+/// Online Inducing Point Selection (Galy-Fajou & Opper 2021): each x in turn becomes an inducing
+/// point if its largest correlation with one is below ρ, correlations being those of the kernel
+/// less its constant part. The first batch starts from k_min random points. Beyond max_inducing,
+/// points that overlap are removed at random and ρ is lowered, as in the original paper.
+struct Oips {
+  double rho = 0.93;
+  Index k_min = 10;
+  Index max_inducing = kNoCap;
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const;
+  [[nodiscard]] static std::string name() { return "oips"; }
+  [[nodiscard]] SelectionSettings settings() const;
+};
+
+/// Greedy variance over old points and batch at constant M (fewer while the data are).
+struct FixedGreedy {
+  Index size = 100;
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const;
+  [[nodiscard]] static std::string name() { return "fixed-greedy"; }
+  [[nodiscard]] SelectionSettings settings() const;
+};
+
+/// Constant M, Z fitted together with θ by the gradient of the bound (Bui, Nguyen & Turner 2017).
+struct FixedGradient {
+  Index size = 100;
+
+  [[nodiscard]] Selection select(const SelectionProblem& problem) const;
+  [[nodiscard]] static std::string name() { return "fixed-gradient"; }
+  [[nodiscard]] SelectionSettings settings() const;
+};
+
+/// The method with that name and those settings, missing ones at their defaults. Throws
+/// std::invalid_argument for an unknown name, an unknown setting or a value out of range.
+[[nodiscard]] SelectionMethod make_selection(std::string_view name,
+                                             const SelectionSettings& settings = {});
+
+}  // namespace ample

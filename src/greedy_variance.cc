@@ -1,0 +1,68 @@
+#include "greedy_variance.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linalg.h"
+
+namespace ample {
+namespace {
+
+// Rounding in r = k − ‖v‖² is a few units in the last place of k for each of M terms.
+constexpr double kRounding = 1e-12;
+
+}  // namespace
+
+GreedyVariance::GreedyVariance(const Kernel& kernel, const MatrixRef& pool, double jitter,
+                               Index inducing)
+    : kernel_(kernel),
+      pool_(pool),
+      jitter_(jitter),
+      inducing_(inducing),
+      Vt_(pool.rows(), 0),
+      residual_(kernel.diagonal(pool)),
+      is_taken_(static_cast<std::size_t>(pool.rows()), 0) {
+  rounding_ = residual_.size() > 0 ? kRounding * residual_.maxCoeff() : 0.0;
+}
+
+void GreedyVariance::start_from(const MatrixRef& Z, const MatrixRef& L) {
+  size_ = Z.rows();
+  // Most batches add few points to many; those that add many grow the matrix by doubling.
+  Vt_.resize(pool_.rows(), size_ + std::min<Index>(pool_.rows(), 64));
+  kernel_.evaluate(pool_, Z, Vt_.leftCols(size_));
+  solve_right(L, Op::transpose, Vt_.leftCols(size_));
+  residual_ = (residual_ - Vt_.leftCols(size_).rowwise().squaredNorm()).cwiseMax(0.0);
+}
+
+std::optional<Index> GreedyVariance::take_next() {
+  Index best = -1;
+  for (Index i = 0; i < residual_.size(); ++i) {
+    if (is_taken_[static_cast<std::size_t>(i)] != 0) continue;
+    if (best < 0 || residual_[i] > residual_[best]) best = i;
+  }
+  if (best < 0) return std::nullopt;
+  if (residual_[best] <= rounding_) {
+    stopped_by_rounding_ = true;
+    return std::nullopt;
+  }
+  reserve(size_ + 1);
+  const double d = std::sqrt(residual_[best] + jitter_);
+  auto v = Vt_.col(size_);
+  kernel_.evaluate(pool_, pool_.row(best), v);
+  if (best < inducing_) v[best] += jitter_;
+  if (size_ > 0) v.noalias() -= Vt_.leftCols(size_) * Vt_.row(best).head(size_).transpose();
+  v /= d;
+  residual_ = (residual_ - v.cwiseAbs2()).cwiseMax(0.0);
+  is_taken_[static_cast<std::size_t>(best)] = 1;
+  taken_.push_back(best);
+  ++size_;
+  return best;
+}
+
+void GreedyVariance::reserve(Index columns) {
+  if (columns > Vt_.cols()) {
+    Vt_.conservativeResize(pool_.rows(), std::max<Index>({columns, 2 * Vt_.cols(), 64}));
+  }
+}
+
+}  // namespace ample

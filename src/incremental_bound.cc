@@ -1,0 +1,85 @@
+#include "incremental_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "linalg.h"
+
+namespace ample {
+
+IncrementalBound::IncrementalBound(const State& old, const VectorRef& y)
+    : old_(old),
+      y_(y),
+      constant_(-0.5 * static_cast<double>(y.size()) *
+                    std::log(2.0 * std::numbers::pi * old.noise_variance) -
+                0.5 * y.squaredNorm() / old.noise_variance - old.F),
+      past_residual_(old.size() > 0 ? old.A.trace() : 0.0) {}
+
+std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, const VectorRef& y,
+                                                           const MatrixRef& Vt) {
+  IncrementalBound bound(old, y);
+  const Index M = old.size();
+  bound.past_residual_ = 0.0;
+  bound.size_ = M;
+  bound.reserve(M + 1);
+  // W = I at θ_old: the old A and c are reused as they are.
+  Matrix D = old.A;
+  gram(1.0 / old.noise_variance, Vt, 1.0, D);
+  D.diagonal().array() += 1.0;
+  if (!cholesky(D)) return std::nullopt;
+  bound.L_D_.topLeftCorner(M, M) = D.triangularView<Eigen::Lower>();
+  Vector w = old.c;
+  w.noalias() += Vt.transpose() * y / old.noise_variance;
+  solve(D, Op::none, w);
+  bound.w_.head(M) = w;
+  bound.sum_log_ = sum_log_diagonal(D);
+  return bound;
+}
+
+void IncrementalBound::append(const MatrixRef& Vt, const VectorRef& v_a) {
+  const Index M = size_;
+  reserve(M + 1);
+  const auto v = Vt.col(M);
+  const double per_noise = 1.0 / old_.noise_variance;
+
+  // The new column of A and entry of c   (5)
+  Vector a = per_noise * (Vt.leftCols(M).transpose() * v);
+  double a_new = per_noise * v.squaredNorm();
+  double c_new = per_noise * v.dot(y_);
+  if (v_a.size() > 0) {
+    auto t = T_.col(M);
+    t = v_a;
+    solve(old_.L, Op::none, t);
+    const Vector A_t = old_.A * t;
+    a.noalias() += T_.leftCols(M).transpose() * A_t;
+    a_new += t.dot(A_t);
+    c_new += t.dot(old_.c);
+    past_residual_ -= t.dot(A_t);
+  }
+
+  // (12)
+  solve(L_D_.topLeftCorner(M, M), Op::none, a);
+  // λ² is a Schur complement of D = I + A ⪰ I, so only rounding can take it below 1.
+  const double lambda = std::sqrt(std::max(1.0 + a_new - a.squaredNorm(), 1.0));
+  L_D_.row(M).head(M) = a;
+  L_D_(M, M) = lambda;
+  w_[M] = (c_new - a.dot(w_.head(M))) / lambda;
+  sum_log_ += std::log(lambda);
+  ++size_;
+}
+
+double IncrementalBound::value(double residual) const {
+  return constant_ - 0.5 * residual / old_.noise_variance - 0.5 * past_residual_ - sum_log_ +
+         0.5 * w_.head(size_).squaredNorm();  // (13)
+}
+
+void IncrementalBound::reserve(Index columns) {
+  if (columns <= L_D_.cols()) return;
+  const Index capacity = std::max<Index>({columns, L_D_.cols() * 3 / 2, 64});
+  L_D_.conservativeResize(capacity, capacity);
+  w_.conservativeResize(capacity);
+  T_.conservativeResize(old_.size(), capacity);
+}
+
+}  // namespace ample

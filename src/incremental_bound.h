@@ -1,0 +1,51 @@
+// The online bound at θ = θ_old while inducing points are added one by one: O(N M + M²) a point
+// instead of a factorisation each (derivation §6).
+//
+//   ℓ = L_D⁻¹ a,  a = new column of A;  λ = √(1 + a_new − ℓᵀℓ);  L_D ← [L_D 0; ℓᵀ λ]          (12)
+//   w_new = (c_new − ℓᵀw)/λ
+//   L̂ = const − Σr/(2σ²) − Σ log diag L_D + ½‖w‖²                                          (13)
+#pragma once
+
+#include <optional>
+
+#include "ample/state.h"
+#include "ample/types.h"
+
+namespace ample {
+
+class IncrementalBound {
+ public:
+  /// Starts with no inducing points at all: the old ones must be chosen anew or are lost.
+  IncrementalBound(const State& old, const VectorRef& y);
+
+  /// Starts from the old inducing points, Vt = K_fa L_old⁻ᵀ [N, M_a]. Empty if I + A cannot be
+  /// factorised.
+  static std::optional<IncrementalBound> from_old(const State& old, const VectorRef& y,
+                                                  const MatrixRef& Vt);
+
+  /// Appends an inducing point. `Vt` holds its column last, after those of the points before it
+  /// [N, M+1]. `v_a` is the point's column of K_ab L⁻ᵀ [M_a], and empty if the old points were
+  /// kept.
+  void append(const MatrixRef& Vt, const VectorRef& v_a);
+
+  /// L̂ given the residual variances of the batch.
+  [[nodiscard]] double value(double residual) const;
+
+  [[nodiscard]] Index size() const { return size_; }
+  [[nodiscard]] auto L_D() const { return L_D_.topLeftCorner(size_, size_); }
+
+ private:
+  void reserve(Index columns);
+
+  const State& old_;
+  VectorRef y_;
+  double constant_;       // −N/2 log(2πσ²) − yᵀy/(2σ²) − F_old
+  double past_residual_;  // tr[A_old (I − T Tᵀ)]: what of the pseudo-data is not yet represented
+  Index size_ = 0;
+  Matrix L_D_;  // [capacity, capacity]
+  Vector w_;    // [capacity]
+  double sum_log_ = 0.0;
+  Matrix T_;  // [M_a, capacity], only when started from nothing
+};
+
+}  // namespace ample

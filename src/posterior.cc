@@ -1,0 +1,133 @@
+#include "ample/posterior.h"
+
+#include <algorithm>
+#include <random>
+
+#include "check.h"
+#include "linalg.h"
+
+namespace ample {
+namespace {
+
+constexpr Index kQueryBlock = 1024;
+
+}  // namespace
+
+Posterior::Posterior(State state) : state_(std::move(state)) {}
+
+void Posterior::check_queries(const char* where, const MatrixRef& X) const {
+  check_columns(where, "X", X.cols(), state_.dimension(), "the model's input dimension");
+  check_finite(where, "X", X);
+}
+
+Prediction Posterior::predict(const MatrixRef& X, Target target) const {
+  check_queries("predict", X);
+  const Index N = X.rows();
+  const Index M = state_.size();
+  Prediction p{Vector::Zero(N), state_.kernel.diagonal(X)};
+  if (N == 1 && M > 0) {
+    // One query, the real-time case: vectors all the way.
+    Vector v(M);
+    state_.kernel.evaluate(state_.Z, X, v);
+    solve(state_.L, Op::none, v);
+    p.variance[0] -= v.squaredNorm();
+    solve(state_.L_D, Op::none, v);
+    p.mean[0] = v.dot(state_.w);
+    p.variance[0] += v.squaredNorm();
+  } else if (M > 0) {
+    Matrix block(std::min(N, kQueryBlock), M);
+    for (Index first = 0; first < N; first += kQueryBlock) {
+      const Index rows = std::min(kQueryBlock, N - first);
+      auto Vt = block.topRows(rows);
+      state_.kernel.evaluate(X.middleRows(first, rows), state_.Z, Vt);
+      solve_right(state_.L, Op::transpose, Vt);
+      p.variance.segment(first, rows) -= Vt.rowwise().squaredNorm();
+      solve_right(state_.L_D, Op::transpose, Vt);
+      p.mean.segment(first, rows).noalias() = Vt * state_.w;
+      p.variance.segment(first, rows) += Vt.rowwise().squaredNorm();
+    }
+  }
+  p.variance = p.variance.cwiseMax(0.0);  // rounding may leave −1e-16
+  if (target == Target::observation) p.variance.array() += state_.noise_variance;
+  return p;
+}
+
+JointPrediction Posterior::predict_joint(const MatrixRef& X, Target target) const {
+  check_queries("predict_joint", X);
+  const Index N = X.rows();
+  JointPrediction p{Vector::Zero(N), Matrix(N, N)};
+  state_.kernel.evaluate_lower(X, p.covariance);
+  if (state_.size() > 0) {
+    Matrix Vt = state_.kernel(X, state_.Z);
+    solve_right(state_.L, Op::transpose, Vt);
+    outer(-1.0, Vt, 1.0, p.covariance);
+    solve_right(state_.L_D, Op::transpose, Vt);
+    outer(1.0, Vt, 1.0, p.covariance);
+    p.mean.noalias() = Vt * state_.w;
+  }
+  mirror_lower(p.covariance);
+  p.covariance.diagonal() = p.covariance.diagonal().cwiseMax(0.0);
+  if (target == Target::observation) p.covariance.diagonal().array() += state_.noise_variance;
+  return p;
+}
+
+Matrix Posterior::sample(const MatrixRef& X, Index count, std::uint64_t seed, Target target) const {
+  if (count < 0) invalid("sample: count is {}, but must not be negative", count);
+  const JointPrediction joint = predict_joint(X, target);
+  const Index N = X.rows();
+  const double scale = N > 0 ? state_.kernel.diagonal(X).mean() : 0.0;
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  Matrix samples(N, count);
+  for (Index s = 0; s < count; ++s) {
+    for (Index i = 0; i < N; ++i) samples(i, s) = normal(generator);
+  }
+  // A posterior covariance is often singular to rounding; jitter as for K_bb.
+  for (double factor = 1e-12; factor <= 1e-3; factor *= 10.0) {
+    Matrix C = joint.covariance;
+    C.diagonal().array() += factor * scale;
+    if (!cholesky(C)) continue;
+    multiply_triangle_left(C, Op::none, samples);
+    samples.colwise() += joint.mean;
+    return samples;
+  }
+  throw NumericalError(fmt::format(
+      "sample: the covariance of {} points cannot be factorised; sample fewer points at a time",
+      N));
+}
+
+PredictionGradient Posterior::gradient(const MatrixRef& X) const {
+  check_queries("gradient", X);
+  const Index N = X.rows();
+  const Index M = state_.size();
+  const Index D = X.cols();
+  PredictionGradient g{Matrix::Zero(N, D), Matrix::Zero(N, D)};
+  state_.kernel.pull_back_diagonal(X, Vector::Ones(N), {.X = &g.variance});
+  if (M == 0) return g;
+
+  Vector alpha = state_.w;  // L⁻ᵀ D⁻¹ c
+  solve(state_.L_D, Op::transpose, alpha);
+  solve(state_.L, Op::transpose, alpha);
+  for (Index first = 0; first < N; first += kQueryBlock) {
+    const Index rows = std::min(kQueryBlock, N - first);
+    const auto queries = X.middleRows(first, rows);
+    Matrix K_bar = alpha.transpose().replicate(rows, 1);
+    Matrix part = Matrix::Zero(rows, D);
+    state_.kernel.pull_back(queries, state_.Z, K_bar, {.X = &part});
+    g.mean.middleRows(first, rows) = part;
+    // var = k** − kᵀ L⁻ᵀ(I − D⁻¹)L⁻¹ k, so its adjoint for k is −2 L⁻ᵀ(v − D⁻¹v).
+    Matrix Vt = state_.kernel(queries, state_.Z);
+    solve_right(state_.L, Op::transpose, Vt);
+    K_bar = Vt;
+    solve_right(state_.L_D, Op::transpose, K_bar);
+    solve_right(state_.L_D, Op::none, K_bar);
+    K_bar = 2.0 * (K_bar - Vt);
+    solve_right(state_.L, Op::none, K_bar);
+    part.setZero();
+    state_.kernel.pull_back(queries, state_.Z, K_bar, {.X = &part});
+    g.variance.middleRows(first, rows) += part;
+  }
+  return g;
+}
+
+}  // namespace ample

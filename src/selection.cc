@@ -1,0 +1,448 @@
+#include "ample/selection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "ample/bound.h"
+#include "check.h"
+#include "greedy_variance.h"
+#include "incremental_bound.h"
+
+namespace ample {
+namespace {
+
+// Up to here L* takes no longer than a few evaluations of the bound, and nothing else is tried.
+constexpr Index kSmallBatch = 2000;
+
+// Û′ is evaluated anew each time M has grown by this factor, so that all of its evaluations
+// together cost about three times the last.
+constexpr double kScheduleRatio = 1.25;
+
+/// ε of the new points: that of the old ones, so that the old factor L is reused as it stands.
+double selection_jitter(const SelectionProblem& p) {
+  if (p.old.size() > 0) return p.old.jitter;
+  constexpr double kJitter = 1e-8;  // derivation §1
+  return kJitter * p.old.kernel.diagonal(p.X).mean();
+}
+
+Matrix stack(const MatrixRef& top, const MatrixRef& bottom) {
+  Matrix all(top.rows() + bottom.rows(), bottom.cols());
+  all << top, bottom;
+  return all;
+}
+
+Matrix rows_of(const MatrixRef& points, const std::vector<Index>& which) {
+  Matrix out(static_cast<Index>(which.size()), points.cols());
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    out.row(static_cast<Index>(i)) = points.row(which[i]);
+  }
+  return out;
+}
+
+/// Z from a pool of [Z_old; X], old points first and in their old order.
+Selection from_pool(const SelectionProblem& p, const Matrix& pool, std::vector<Index> taken) {
+  std::sort(taken.begin(), taken.end());
+  Selection selection;
+  selection.Z = rows_of(pool, taken);
+  selection.added =
+      std::count_if(taken.begin(), taken.end(), [&](Index i) { return i >= p.old.size(); });
+  selection.removed = p.old.size() - (selection.Z.rows() - selection.added);
+  return selection;
+}
+
+SelectionStop why_exhausted(const GreedyVariance& greedy) {
+  return greedy.stopped_by_rounding() ? SelectionStop::no_variance : SelectionStop::pool_used_up;
+}
+
+/// The optimum of the bound, or an upper bound on it that gets tighter as points are added.
+class ReferenceValue {
+ public:
+  ReferenceValue(const SelectionProblem& problem, Vips::Reference kind)
+      : p_(problem), schedule_(kind != Vips::Reference::optimum) {
+    const auto N = static_cast<double>(p_.X.rows());
+    const auto M = static_cast<double>(p_.old.size());
+    optimum_cost_ = kind == Vips::Reference::upper_bound ? std::numeric_limits<double>::infinity()
+                                                         : N * N * N / 3.0 + 4.0 * N * N * M;
+    if (kind == Vips::Reference::automatic && p_.X.rows() <= kSmallBatch) schedule_ = false;
+    if (!schedule_) use_optimum();
+  }
+
+  /// The value at the inducing points chosen so far.
+  double at(const GreedyVariance& greedy, const IncrementalBound& bound) {
+    const Index M = bound.size();
+    if (!schedule_ || M < next_) return value_;
+    const auto N = static_cast<double>(p_.X.rows());
+    const auto m = static_cast<double>(M);
+    spent_ += N * m * m + m * m * m / 3.0;
+    if (spent_ > optimum_cost_) {
+      use_optimum();
+      return value_;
+    }
+    next_ = std::max(M + 1, static_cast<Index>(kScheduleRatio * m));
+    if (const auto u = upper_bound(UpperBound::tight, p_.old, greedy.Vt(), bound.L_D(),
+                                   greedy.residual().sum(), p_.y)) {
+      value_ = std::min(value_, *u);  // each is an upper bound, so the least of them is
+    }
+    return value_;
+  }
+
+ private:
+  void use_optimum() {
+    schedule_ = false;
+    if (const auto best = optimum(p_.old, p_.X, p_.y)) value_ = *best;
+  }
+
+  const SelectionProblem& p_;
+  bool schedule_;
+  double optimum_cost_;
+  double spent_ = 0.0;
+  Index next_ = 0;
+  double value_ = std::numeric_limits<double>::infinity();
+};
+
+double noise_bound(const SelectionProblem& p) {
+  // Before the targets show any variance, the prior's takes its place.
+  const double prior = p.old.kernel.diagonal(p.X).mean() + p.old.noise_variance;
+  return p.targets.log_density(p.y, prior);
+}
+
+/// Adds points while the gap exceeds α.  `finish` turns what was taken into the result.
+template <class Append>
+SelectionStop grow(const Vips& vips, GreedyVariance& greedy, const IncrementalBound& bound,
+                   ReferenceValue& reference, const Append& append,
+                   const std::function<double()>& residual, double noise, Selection& out) {
+  for (;;) {
+    const double best = reference.at(greedy, bound);
+    const double lower = bound.value(residual());
+    const double alpha = vips.delta * std::abs(best - noise);
+    out.optimum = best;
+    out.lower_bound = lower;
+    out.threshold = alpha;
+    // A model needs one point to remember anything at all.
+    if (bound.size() > 0 && best - lower <= alpha) return SelectionStop::threshold;
+    if (bound.size() >= vips.max_inducing) return SelectionStop::cap;
+    const auto taken = greedy.take_next();
+    if (!taken) return why_exhausted(greedy);
+    append();
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(SelectionStop stop) {
+  switch (stop) {
+    case SelectionStop::threshold:
+      return "threshold";
+    case SelectionStop::pool_used_up:
+      return "pool used up";
+    case SelectionStop::no_variance:
+      return "no variance left";
+    case SelectionStop::cap:
+      return "cap";
+    case SelectionStop::size:
+      return "size";
+  }
+  AMPLE_ASSERT(false);
+}
+
+Selection Vips::select(const SelectionProblem& p) const {
+  const double noise = noise_bound(p);
+  Selection out;
+  if (pool == Pool::batch) {
+    GreedyVariance greedy(p.old.kernel, p.X, selection_jitter(p));
+    if (p.old.size() > 0) greedy.start_from(p.old.Z, p.old.L);
+    auto bound = IncrementalBound::from_old(p.old, p.y, greedy.Vt());
+    if (!bound) {
+      throw NumericalError(
+          "vips: the precision of the batch cannot be factorised; "
+          "standardise the data or raise the lower bound of noise_variance");
+    }
+    ReferenceValue value(p, reference);
+    out.stop = grow(
+        *this, greedy, *bound, value, [&] { bound->append(greedy.Vt(), Vector()); },
+        [&] { return greedy.residual().sum(); }, noise, out);
+    out.Z = stack(p.old.Z, rows_of(p.X, greedy.taken()));
+    out.added = static_cast<Index>(greedy.taken().size());
+  } else {
+    const Index M_a = p.old.size();
+    const Matrix candidates = stack(p.old.Z, p.X);
+    GreedyVariance greedy(p.old.kernel, candidates, selection_jitter(p), M_a);
+    IncrementalBound bound(p.old, p.y);
+    // Û′ needs the old points to be kept, so this pool is always measured against L*.
+    ReferenceValue value(p, Reference::optimum);
+    const auto stop = grow(
+        *this, greedy, bound, value,
+        [&] {
+          bound.append(greedy.Vt().bottomRows(p.X.rows()), greedy.Vt().col(bound.size()).head(M_a));
+        },
+        [&] { return greedy.residual().tail(p.X.rows()).sum(); }, noise, out);
+    Selection chosen = from_pool(p, candidates, greedy.taken());
+    chosen.stop = stop;
+    chosen.optimum = out.optimum;
+    chosen.lower_bound = out.lower_bound;
+    chosen.threshold = out.threshold;
+    out = std::move(chosen);
+  }
+  out.noise_bound = noise;
+  if (!std::isfinite(*out.optimum)) {
+    // Neither L* nor a bound on it could be computed: the gap is unknown, and every point was
+    // taken.
+    out.optimum.reset();
+    out.threshold.reset();
+  }
+  return out;
+}
+
+Selection ConditionalVariance::select(const SelectionProblem& p) const {
+  const Matrix pool = stack(p.old.Z, p.X);
+  GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
+  SelectionStop stop = SelectionStop::threshold;
+  while (greedy.size() == 0 || greedy.residual().sum() > eta) {
+    if (greedy.size() >= max_inducing) {
+      stop = SelectionStop::cap;
+      break;
+    }
+    if (!greedy.take_next()) {
+      stop = why_exhausted(greedy);
+      break;
+    }
+  }
+  Selection out = from_pool(p, pool, greedy.taken());
+  out.stop = stop;
+  return out;
+}
+
+Selection FixedGreedy::select(const SelectionProblem& p) const {
+  const Matrix pool = stack(p.old.Z, p.X);
+  GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
+  SelectionStop stop = SelectionStop::size;
+  while (greedy.size() < size) {
+    if (!greedy.take_next()) {
+      stop = why_exhausted(greedy);
+      break;
+    }
+  }
+  Selection out = from_pool(p, pool, greedy.taken());
+  out.stop = stop;
+  return out;
+}
+
+Selection FixedGradient::select(const SelectionProblem& p) const {
+  Selection out = FixedGreedy{.size = size}.select(p);
+  out.moving = true;
+  return out;
+}
+
+namespace {
+
+/// Removes points of Z that overlap, i.e. have a correlation above `threshold` with another one:
+/// at random, those with many overlaps sooner, until none is left or `keep` points remain.
+void remove_overlapping(std::vector<Index>& members, Matrix correlation, double threshold,
+                        Index keep, std::mt19937_64& generator) {
+  const Index n = correlation.rows();
+  correlation.diagonal().setZero();
+  std::vector<double> overlaps(static_cast<std::size_t>(n));
+  for (Index i = 0; i < n; ++i) {
+    overlaps[static_cast<std::size_t>(i)] =
+        static_cast<double>((correlation.row(i).array() > threshold).count());
+  }
+  Index left = n;
+  std::vector<char> removed(static_cast<std::size_t>(n), 0);
+  while (left > keep &&
+         std::any_of(overlaps.begin(), overlaps.end(), [](double o) { return o > 0; })) {
+    std::discrete_distribution<Index> pick(overlaps.begin(), overlaps.end());
+    const Index i = pick(generator);
+    removed[static_cast<std::size_t>(i)] = 1;
+    overlaps[static_cast<std::size_t>(i)] = 0.0;
+    for (Index j = 0; j < n; ++j) {
+      double& o = overlaps[static_cast<std::size_t>(j)];
+      if (correlation(i, j) > threshold && o > 0.0) o -= 1.0;
+    }
+    --left;
+  }
+  std::vector<Index> kept;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (removed[i] == 0) kept.push_back(members[i]);
+  }
+  members = std::move(kept);
+}
+
+}  // namespace
+
+Selection Oips::select(const SelectionProblem& p) const {
+  const Kernel kernel = p.old.kernel.without_constant();
+  const Index M_a = p.old.size();
+  const Index N = p.X.rows();
+  const Matrix pool = stack(p.old.Z, p.X);
+  const Vector scale = kernel.diagonal(pool).cwiseMax(std::numeric_limits<double>::min());
+  std::mt19937_64 generator(p.seed);
+  double accept = rho;
+
+  // Members of Z by their place in the pool, and for each point of the batch its largest
+  // covariance with one of them.
+  std::vector<Index> members(static_cast<std::size_t>(M_a));
+  std::iota(members.begin(), members.end(), 0);
+  Vector closest = Vector::Zero(N);
+  Vector column(N);
+  const auto add = [&](Index i) {
+    members.push_back(i);
+    kernel.evaluate(p.X, pool.row(i), column);
+    closest = closest.cwiseMax(column);
+  };
+  if (M_a == 0) {
+    std::vector<Index> order(static_cast<std::size_t>(N));
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<Index> start;
+    std::sample(order.begin(), order.end(), std::back_inserter(start),
+                std::min({k_min, N, max_inducing}), generator);
+    for (const Index i : start) add(i);
+  } else {
+    closest = kernel(p.X, p.old.Z).rowwise().maxCoeff();
+  }
+
+  SelectionStop stop = SelectionStop::threshold;
+  constexpr double kLower = 0.95;  // how much the thresholds give way at the cap; as the original's
+  for (Index n = 0; n < N; ++n) {
+    const Index i = M_a + n;
+    if (closest[n] >= accept * scale[i]) continue;
+    add(i);
+    while (static_cast<Index>(members.size()) > max_inducing) {
+      stop = SelectionStop::cap;
+      const Matrix Z = rows_of(pool, members);
+      Matrix correlation = kernel(Z, Z);
+      const Vector root = kernel.diagonal(Z).cwiseSqrt().cwiseInverse();
+      correlation = root.asDiagonal() * correlation * root.asDiagonal();
+      correlation.diagonal().setZero();
+      const double remove = kLower * correlation.maxCoeff();
+      remove_overlapping(members, correlation, remove, std::min(k_min, max_inducing), generator);
+      if (remove < accept) accept = kLower * remove;
+      closest = kernel(p.X, rows_of(pool, members)).rowwise().maxCoeff();
+    }
+  }
+  Selection out = from_pool(p, pool, members);
+  out.stop = stop;
+  return out;
+}
+
+namespace {
+
+/// Reads settings by name, so that an unknown one is noticed.
+class SettingsReader {
+ public:
+  SettingsReader(std::string_view method, const SelectionSettings& settings)
+      : method_(method), left_(settings) {}
+
+  void number(const char* name, double& value, double low, double high, std::string_view range) {
+    const auto it = left_.find(name);
+    if (it == left_.end()) return;
+    if (!(it->second > low) || !(it->second <= high)) {
+      invalid("{}: {} is {}, but must be {}", method_, name, it->second, range);
+    }
+    value = it->second;
+    left_.erase(it);
+  }
+  void count(const char* name, Index& value) {
+    double number_value = 1.0;
+    if (!left_.contains(name)) return;
+    number(name, number_value, 0.0, 1e9, "a whole number from 1");
+    if (number_value != std::floor(number_value)) {
+      invalid("{}: {} is {}, but must be a whole number", method_, name, number_value);
+    }
+    value = static_cast<Index>(number_value);
+  }
+  template <class Enum>
+  void choice(const char* name, Enum& value, int last) {
+    const auto it = left_.find(name);
+    if (it == left_.end()) return;
+    if (!(it->second >= 0) || !(it->second <= last) || it->second != std::floor(it->second)) {
+      invalid("{}: {} is {}, but must be from 0 to {}", method_, name, it->second, last);
+    }
+    value = static_cast<Enum>(static_cast<int>(it->second));
+    left_.erase(it);
+  }
+  void finish() const {
+    if (!left_.empty()) invalid("{}: it has no setting '{}'", method_, left_.begin()->first);
+  }
+
+ private:
+  std::string_view method_;
+  SelectionSettings left_;
+};
+
+void put_cap(SelectionSettings& settings, Index cap) {
+  if (cap != kNoCap) settings["max_inducing"] = static_cast<double>(cap);
+}
+
+}  // namespace
+
+SelectionSettings Vips::settings() const {
+  SelectionSettings s{{"delta", delta},
+                      {"pool", static_cast<double>(pool)},
+                      {"reference", static_cast<double>(reference)}};
+  put_cap(s, max_inducing);
+  return s;
+}
+
+SelectionSettings ConditionalVariance::settings() const {
+  SelectionSettings s{{"eta", eta}};
+  put_cap(s, max_inducing);
+  return s;
+}
+
+SelectionSettings Oips::settings() const {
+  SelectionSettings s{{"rho", rho}, {"k_min", static_cast<double>(k_min)}};
+  put_cap(s, max_inducing);
+  return s;
+}
+
+SelectionSettings FixedGreedy::settings() const { return {{"size", static_cast<double>(size)}}; }
+
+SelectionSettings FixedGradient::settings() const { return {{"size", static_cast<double>(size)}}; }
+
+SelectionMethod make_selection(std::string_view name, const SelectionSettings& settings) {
+  SettingsReader read(name, settings);
+  const auto finished = [&](auto method) {
+    read.finish();
+    return SelectionMethod(method);
+  };
+  if (name == Vips::name()) {
+    Vips m;
+    read.number("delta", m.delta, 0.0, 1e6, "positive");
+    read.choice("pool", m.pool, 1);
+    read.choice("reference", m.reference, 2);
+    read.count("max_inducing", m.max_inducing);
+    return finished(m);
+  }
+  if (name == ConditionalVariance::name()) {
+    ConditionalVariance m;
+    read.number("eta", m.eta, 0.0, 1e300, "positive");
+    read.count("max_inducing", m.max_inducing);
+    return finished(m);
+  }
+  if (name == Oips::name()) {
+    Oips m;
+    read.number("rho", m.rho, 0.0, 1.0, "in (0, 1]");
+    read.count("k_min", m.k_min);
+    read.count("max_inducing", m.max_inducing);
+    return finished(m);
+  }
+  if (name == FixedGreedy::name()) {
+    FixedGreedy m;
+    read.count("size", m.size);
+    return finished(m);
+  }
+  if (name == FixedGradient::name()) {
+    FixedGradient m;
+    read.count("size", m.size);
+    return finished(m);
+  }
+  invalid("selection: unknown method '{}', expected vips, cv, oips, fixed-greedy or fixed-gradient",
+          name);
+}
+
+}  // namespace ample
