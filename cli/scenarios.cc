@@ -1,0 +1,92 @@
+#include "scenarios.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <utility>
+
+namespace ample::cli {
+namespace {
+
+constexpr std::size_t kBatches = 10;
+
+/// The standard fixes the bits of std::mt19937_64, but not what its distributions make of them.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : bits_(seed) {}
+
+  /// In [0, 1), from the upper 53 bits.
+  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  /// Box and Muller's; the second of the pair is not used.
+  double normal() {
+    const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
+    return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
+  /// Scale 1.
+  double cauchy(double location) {
+    return location + std::tan(std::numbers::pi * (uniform() - 0.5));
+  }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+/// Observes the function at the inputs and cuts the stream into equal batches.
+std::vector<Batch> observe(const std::vector<double>& inputs, Generator& generator) {
+  const std::size_t size = inputs.size() / kBatches;
+  std::vector<Batch> batches;
+  for (std::size_t b = 0; b < kBatches; ++b) {
+    Batch batch{Matrix(static_cast<Index>(size), 1), Vector(static_cast<Index>(size))};
+    for (std::size_t i = 0; i < size; ++i) {
+      const double x = inputs[b * size + i];
+      const auto row = static_cast<Index>(i);
+      batch.X(row, 0) = x;
+      batch.y[row] = scenario_function(x) + kScenarioNoiseDeviation * generator.normal();
+    }
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+std::vector<double> uniform_inputs(std::size_t count, double low, double high,
+                                   Generator& generator) {
+  std::vector<double> inputs(count);
+  for (double& x : inputs) x = generator.uniform(low, high);
+  return inputs;
+}
+
+}  // namespace
+
+double scenario_function(double x) { return std::sin(2.0 * x) + std::cos(5.0 * x); }
+
+Scenario growing_domain(std::uint64_t seed) {
+  Generator generator(seed);
+  std::vector<double> inputs = uniform_inputs(500, 0.0, 10.0, generator);
+  std::sort(inputs.begin(), inputs.end());
+  return {"growing-domain", "growing domain", observe(inputs, generator)};
+}
+
+Scenario fixed_domain(std::uint64_t seed) {
+  Generator generator(seed);
+  const std::vector<double> inputs = uniform_inputs(150, 0.0, 10.0, generator);
+  return {"fixed-domain", "fixed domain", observe(inputs, generator)};
+}
+
+Scenario outliers(std::uint64_t seed) {
+  Generator generator(seed);
+  std::vector<double> inputs = uniform_inputs(1000, 4.0, 6.0, generator);
+  for (int i = 0; i < 300; ++i) inputs.push_back(generator.cauchy(5.0));
+  return {"outliers", "narrow range with outliers", observe(inputs, generator)};
+}
+
+ContinualGPOptions scenario_options() {
+  ContinualGPOptions options;
+  options.start.kernel = SquaredExponential{.variance = 1.0, .lengthscale = 0.5};
+  options.start.noise_variance.values = {0.5};
+  options.selection = Vips{.delta = 0.05};
+  return options;
+}
+
+}  // namespace ample::cli
