@@ -54,7 +54,13 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
     }
   }
 
-  if (!factorize_prior(jitter)) return false;
+  // At θ_old the old points keep their factor and W = I: a batch that only adds to the model costs
+  // what it adds. Copies of a kernel share their node, so this is one comparison of addresses.
+  const bool at_theta_old = nested_ && M_a > 0 && !jitter &&
+                            &kernel.node() == &old_.kernel.node() &&
+                            noise_variance == old_.noise_variance;
+  const bool extended = at_theta_old && extend_prior();
+  if (!extended && !factorize_prior(jitter)) return false;
 
   // Vᵀ = K_fb L⁻ᵀ   [N,M]
   f_.Vt.resize(N, M);
@@ -67,15 +73,24 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   f_.residual = kernel.diagonal(X_).sum() - noise_variance * f_.A.trace();
   f_.c.noalias() = f_.Vt.transpose() * y_ / noise_variance;
   f_.past_residual = 0.0;
-  if (nested_) {
+  if (extended) {
+    f_.H = old_.A;
+    f_.h = old_.c;
+    add_past_nested();
+  } else if (nested_) {
     carry_past_nested();
   } else {
     carry_past_general();
   }
 
-  f_.L_D = f_.A;
-  f_.L_D.diagonal().array() += 1.0;
-  if (!cholesky(f_.L_D)) return false;
+  if (extended && M == M_a && update_is_cheaper(N, M)) {
+    f_.L_D = old_.L_D;
+    update_cholesky(f_.L_D, f_.Vt / std::sqrt(noise_variance));
+  } else {
+    f_.L_D = f_.A;
+    f_.L_D.diagonal().array() += 1.0;
+    if (!cholesky(f_.L_D)) return false;
+  }
   f_.w = f_.c;
   solve(f_.L_D, Op::none, f_.w);
   f_.F = 0.5 * f_.w.squaredNorm() - sum_log_diagonal(f_.L_D);
@@ -108,6 +123,26 @@ bool OnlineBound::factorize_prior(std::optional<double> jitter) {
   return false;
 }
 
+// L = [L_old 0; L_ba L_bb],  L_ba = K_ba L_old⁻ᵀ,  L_bb L_bbᵀ = K_bb − L_ba L_baᵀ
+bool OnlineBound::extend_prior() {
+  const Index M_a = old_.size();
+  const Index added = Z_.rows() - M_a;
+  f_.jitter = old_.jitter;
+  f_.jitter_factor = 0.0;  // ε stays what it was
+  f_.L.resize(Z_.rows(), Z_.rows());
+  f_.L.topLeftCorner(M_a, M_a) = old_.L;
+  if (added == 0) return true;
+  const auto Z_new = Z_.bottomRows(added);
+  auto L_ba = f_.L.bottomLeftCorner(added, M_a);
+  auto L_bb = f_.L.bottomRightCorner(added, added);
+  kernel_->evaluate(Z_new, old_.Z, L_ba);
+  solve_right(old_.L, Op::transpose, L_ba);
+  kernel_->evaluate_lower(Z_new, L_bb);
+  L_bb.diagonal().array() += f_.jitter;
+  outer(-1.0, L_ba, 1.0, L_bb);
+  return cholesky(L_bb);
+}
+
 // H = W A_old Wᵀ and h = W c_old, with Wᵀ = L_old⁻¹ L_a   (7, 8)
 void OnlineBound::carry_past_nested() {
   const Index M_a = old_.size();
@@ -123,6 +158,11 @@ void OnlineBound::carry_past_nested() {
   multiply_triangle_left(f_.Wt, Op::transpose, f_.H);
   multiply_triangle_right(f_.Wt, Op::none, f_.H);
   f_.h.noalias() = f_.Wt.transpose().triangularView<Eigen::Upper>() * old_.c;
+  add_past_nested();
+}
+
+void OnlineBound::add_past_nested() {
+  const Index M_a = old_.size();
   f_.A.topLeftCorner(M_a, M_a) += f_.H;
   f_.c.head(M_a) += f_.h;
 }

@@ -24,16 +24,21 @@ std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, con
   bound.size_ = M;
   bound.reserve(M + 1);
   // W = I at θ_old: the old A and c are reused as they are.
-  Matrix D = old.A;
-  gram(1.0 / old.noise_variance, Vt, 1.0, D);
-  D.diagonal().array() += 1.0;
-  if (!cholesky(D)) return std::nullopt;
-  bound.L_D_.topLeftCorner(M, M) = D.triangularView<Eigen::Lower>();
-  Vector w = old.c;
+  auto L_D = bound.L_D_.topLeftCorner(M, M);
+  if (update_is_cheaper(Vt.rows(), M)) {
+    L_D = old.L_D;
+    update_cholesky(L_D, Vt / std::sqrt(old.noise_variance));
+  } else {
+    L_D = old.A;
+    gram(1.0 / old.noise_variance, Vt, 1.0, L_D);
+    L_D.diagonal().array() += 1.0;
+    if (!cholesky(L_D)) return std::nullopt;
+  }
+  auto w = bound.w_.head(M);
+  w = old.c;
   w.noalias() += Vt.transpose() * y / old.noise_variance;
-  solve(D, Op::none, w);
-  bound.w_.head(M) = w;
-  bound.sum_log_ = sum_log_diagonal(D);
+  solve(L_D, Op::none, w);
+  bound.sum_log_ = sum_log_diagonal(L_D);
   return bound;
 }
 

@@ -168,6 +168,35 @@ bool cholesky(Eigen::Ref<Matrix> A) {
   return cholesky(A22);
 }
 
+void update_cholesky(Eigen::Ref<Matrix> L, Matrix R) {
+  AMPLE_ASSERT(L.rows() == L.cols() && R.cols() == L.cols());
+  const Index M = L.rows();
+  for (Index n = 0; n < R.rows(); ++n) {
+    // Plane rotations turn [L x] into a lower triangle, column by column.
+    Vector x = R.row(n);
+    for (Index k = 0; k < M; ++k) {
+      const double r = std::hypot(L(k, k), x[k]);
+      const double cosine = L(k, k) / r;
+      const double sine = x[k] / r;
+      L(k, k) = r;
+      const Index below = M - k - 1;
+      auto column = L.col(k).tail(below);
+      auto rest = x.tail(below);
+      for (Index i = 0; i < below; ++i) {
+        const double l = column[i];
+        column[i] = cosine * l + sine * rest[i];
+        rest[i] = cosine * rest[i] - sine * l;
+      }
+    }
+  }
+}
+
+bool update_is_cheaper(Index rows, Index M) {
+  // A rotation runs at about a tenth of the rate of a blocked factorisation and does nine times
+  // M²/3 of its work for each row.
+  return rows * 64 < M;
+}
+
 void invert_from_cholesky(Eigen::Ref<Matrix> L) {
   AMPLE_ASSERT(L.rows() == L.cols());
   if (L.size() == 0) return;

@@ -82,6 +82,8 @@ class OnlineBound {
 
  private:
   bool factorize_prior(std::optional<double> jitter);
+  bool extend_prior();
+  void add_past_nested();
   void carry_past_nested();
   void carry_past_general();
 
