@@ -173,8 +173,7 @@ void OnlineBound::carry_past_general() {
   const Index M = Z_.rows();
   if (P_old_.rows() != M_a) {
     P_old_ = old_.A;
-    solve_left(old_.L, Op::transpose, P_old_);
-    solve_right(old_.L, Op::none, P_old_);
+    congruence(old_.L, P_old_);
   }
   f_.T.resize(M_a, M);
   kernel_->evaluate(old_.Z, Z_, f_.T);
@@ -234,8 +233,7 @@ const BoundGradient& OnlineBound::gradient() {
   }
   S.selfadjointView<Eigen::Lower>().rankUpdate(mu, -1.0);
   mirror_lower(S);
-  solve_right(f_.L, Op::none, S);
-  solve_left(f_.L, Op::transpose, S);
+  congruence(f_.L, S);
   K_bb_bar_ *= 0.5;
 
   gradient_.theta = Vector::Zero(kernel_->num_parameters());

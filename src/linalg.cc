@@ -197,12 +197,59 @@ bool update_is_cheaper(Index rows, Index M) {
   return rows * 64 < M;
 }
 
+namespace {
+
+// L ← L⁻¹:  [L11 0; L21 L22]⁻¹ = [X11 0; −X22 L21 X11  X22]
+void invert_triangle(Eigen::Ref<Matrix> L) {
+  const Index n = L.rows();
+  if (n <= kSolveBase) {
+    const auto info = LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'L', 'N', as_int(n), L.data(), ld(L));
+    AMPLE_ASSERT(info == 0);
+    return;
+  }
+  const Index h = half(n);
+  auto L11 = L.topLeftCorner(h, h);
+  auto L21 = L.bottomLeftCorner(n - h, h);
+  auto L22 = L.bottomRightCorner(n - h, n - h);
+  invert_triangle(L11);
+  invert_triangle(L22);
+  multiply_triangle_right(L11, Op::none, L21);
+  multiply_triangle_left(L22, Op::none, L21);
+  L21 = -L21;
+}
+
+// X ← lower triangle of XᵀX for a lower triangular X
+void square_triangle(Eigen::Ref<Matrix> X) {
+  const Index n = X.rows();
+  if (n <= kSolveBase) {
+    const auto info = LAPACKE_dlauum_work(LAPACK_COL_MAJOR, 'L', as_int(n), X.data(), ld(X));
+    AMPLE_ASSERT(info == 0);
+    return;
+  }
+  const Index h = half(n);
+  auto X11 = X.topLeftCorner(h, h);
+  auto X21 = X.bottomLeftCorner(n - h, h);
+  auto X22 = X.bottomRightCorner(n - h, n - h);
+  square_triangle(X11);
+  gram(1.0, X21, 1.0, X11);
+  multiply_triangle_left(X22, Op::transpose, X21);
+  square_triangle(X22);
+}
+
+}  // namespace
+
 void invert_from_cholesky(Eigen::Ref<Matrix> L) {
   AMPLE_ASSERT(L.rows() == L.cols());
   if (L.size() == 0) return;
-  const BlasThreads use(0.67 * static_cast<double>(L.size()) * static_cast<double>(L.rows()));
-  const auto info = LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', as_int(L.rows()), L.data(), ld(L));
-  AMPLE_ASSERT(info == 0);
+  invert_triangle(L);
+  square_triangle(L);
+}
+
+void congruence(const MatrixRef& L, Eigen::Ref<Matrix> S) {
+  // (S L⁻¹)ᵀ L⁻¹: both solves from the right, where BLAS is fastest.
+  solve_right(L, Op::none, S);
+  transpose_in_place(S);
+  solve_right(L, Op::none, S);
 }
 
 void mirror_lower(Eigen::Ref<Matrix> A) {
@@ -219,6 +266,23 @@ void mirror_lower(Eigen::Ref<Matrix> A) {
       } else {
         A.block(j, i, w, h) = A.block(i, j, h, w).transpose();
       }
+    }
+  }
+}
+
+void transpose_in_place(Eigen::Ref<Matrix> A) {
+  AMPLE_ASSERT(A.rows() == A.cols());
+  constexpr Index kTile = 32;
+  Eigen::Matrix<double, kTile, kTile> tile;
+  const Index n = A.rows();
+  for (Index j = 0; j < n; j += kTile) {
+    const Index w = std::min(kTile, n - j);
+    A.block(j, j, w, w).transposeInPlace();
+    for (Index i = j + kTile; i < n; i += kTile) {
+      const Index h = std::min(kTile, n - i);
+      tile.topLeftCorner(h, w) = A.block(i, j, h, w);
+      A.block(i, j, h, w) = A.block(j, i, w, h).transpose();
+      A.block(j, i, w, h) = tile.topLeftCorner(h, w).transpose();
     }
   }
 }

@@ -49,9 +49,13 @@ void update_cholesky(Eigen::Ref<Matrix> L, Matrix R);
 /// The lower triangle of L becomes that of (L Lᵀ)⁻¹.
 void invert_from_cholesky(Eigen::Ref<Matrix> L);
 
-/// Copies the lower triangle to the upper one; sets the strict upper one to zero.
+/// S ← L⁻ᵀ S L⁻¹ for a symmetric S, both triangles given.
+void congruence(const MatrixRef& L, Eigen::Ref<Matrix> S);
+
+/// Copies the lower triangle to the upper one; sets the strict upper one to zero; A ← Aᵀ.
 void mirror_lower(Eigen::Ref<Matrix> A);
 void clear_upper(Eigen::Ref<Matrix> A);
+void transpose_in_place(Eigen::Ref<Matrix> A);
 
 /// Σ_i log L_ii.
 double sum_log_diagonal(const MatrixRef& L);
