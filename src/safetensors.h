@@ -11,17 +11,12 @@
 #pragma once
 
 #include <map>
-#include <stdexcept>
 #include <string>
 
+#include "ample/model_file_error.h"
 #include "ample/types.h"
 
 namespace ample {
-
-/// A file that is missing, damaged or not in the expected format; the message is one line.
-struct ModelFileError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 struct Tensor {
   Matrix values;

@@ -1,0 +1,487 @@
+#include "ample/snapshot.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "ample/version.h"
+#include "check.h"
+#include "linalg.h"
+#include "safetensors.h"
+
+namespace ample {
+namespace {
+
+constexpr std::string_view kFormat = "ample-model";
+constexpr int kFormatVersion = 1;
+
+constexpr std::string_view kStartPrefix = "start.";
+constexpr std::string_view kSettingPrefix = "selection.";
+constexpr std::string_view kNotePrefix = "note.";
+
+// Far beyond any model, and far from overflow.
+constexpr Index kLargestCount = Index{1} << 52;
+
+using Standardize = ContinualGPOptions::Standardize;
+constexpr std::array<std::pair<std::string_view, Standardize>, 3> kStandardize = {{
+    {"none", Standardize::none},
+    {"first-batch", Standardize::first_batch},
+    {"given", Standardize::given},
+}};
+
+std::string_view to_text(Standardize standardize) {
+  for (const auto& [text, value] : kStandardize) {
+    if (value == standardize) return text;
+  }
+  AMPLE_ASSERT(false);
+}
+
+// ---- model → file ------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  explicit Writer(TensorFile& file) : file_(file) {}
+
+  void text(const std::string& key, std::string_view value) { file_.metadata[key] = value; }
+  void flag(const std::string& key, bool value) { text(key, value ? "true" : "false"); }
+  // The shortest text that reads back to the same bits.
+  template <class Number>
+  void number(const std::string& key, Number value) {
+    text(key, fmt::format("{}", value));
+  }
+  void matrix(const std::string& name, Matrix values) { file_.tensors[name] = {std::move(values)}; }
+  void vector(const std::string& name, const Vector& values) { file_.tensors[name] = {values, 1}; }
+
+ private:
+  TensorFile& file_;
+};
+
+void write(Writer& out, const Hyperparameters& theta, std::string_view prefix) {
+  const auto key = [&](std::string_view name) { return fmt::format("{}{}", prefix, name); };
+  out.text(key("kernel"), theta.kernel.to_string());
+  out.number(key("noise_variance"), theta.noise());
+  out.number(key("noise_variance.lower"), theta.noise_variance.lower);
+  out.number(key("noise_variance.upper"), theta.noise_variance.upper);
+  out.flag(key("noise_variance.fixed"), theta.noise_variance.is_fixed);
+}
+
+void write(Writer& out, const ContinualGPOptions& options) {
+  write(out, options.start, kStartPrefix);
+  out.text("selection", options.selection.name());
+  for (const auto& [name, value] : options.selection.settings()) {
+    out.number(fmt::format("{}{}", kSettingPrefix, name), value);
+  }
+  out.number("refit_every", options.refit_every);
+  out.text("standardize", to_text(options.standardize));
+  out.number("seed", options.seed);
+  out.number("fit_tolerance", options.fit_tolerance);
+  out.number("fit.max_evaluations", options.fit.max_evaluations);
+  out.number("fit.gradient_tolerance", options.fit.gradient_tolerance);
+  out.number("fit.relative_value_tolerance", options.fit.relative_value_tolerance);
+  out.number("fit.absolute_value_tolerance", options.fit.absolute_value_tolerance);
+  out.number("fit.memory", options.fit.memory);
+  out.number("fit.max_step", options.fit.max_step);
+}
+
+void write(Writer& out, const Scaling& scaling) {
+  out.vector("input_mean", scaling.input_mean);
+  out.vector("input_scale", scaling.input_scale);
+  out.number("target_mean", scaling.target_mean);
+  out.number("target_scale", scaling.target_scale);
+}
+
+// L_D, w and F follow from A and c, to the last bit, and are not written.
+void write(Writer& out, const State& state) {
+  out.matrix("Z", state.Z);
+  out.matrix("L", state.L);
+  out.matrix("A", state.A);
+  out.vector("c", state.c);
+  out.number("jitter", state.jitter);
+}
+
+void write(Writer& out, const Curvature& curvature) {
+  if (curvature.pairs.empty()) return;
+  const auto count = static_cast<Index>(curvature.pairs.size());
+  const Index n = curvature.pairs.front().s.size();
+  Matrix s(count, n);
+  Matrix y(count, n);
+  for (Index i = 0; i < count; ++i) {
+    const Curvature::Pair& pair = curvature.pairs[static_cast<std::size_t>(i)];
+    check_rows("save", "a step of the curvature", pair.s.size(), n, "as the first");
+    check_rows("save", "a change of the curvature", pair.y.size(), n, "as the first");
+    s.row(i) = pair.s.transpose();
+    y.row(i) = pair.y.transpose();
+  }
+  out.matrix("curvature_s", std::move(s));
+  out.matrix("curvature_y", std::move(y));
+}
+
+TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
+  TensorFile file;
+  Writer out(file);
+  out.text("format", kFormat);
+  out.number("format_version", kFormatVersion);
+  out.text("ample_version", version());
+  write(out, model.options);
+  write(out, model.theta, "");
+  out.number("batches", model.batches);
+  out.number("rows_seen", model.targets.count);
+  out.number("targets.mean", model.targets.mean);
+  out.number("targets.m2", model.targets.m2);
+  if (model.posterior) {
+    write(out, model.posterior->state());
+    write(out, model.scaling);
+  } else if (model.options.scaling) {
+    write(out, *model.options.scaling);
+  }
+  write(out, model.curvature);
+  for (const auto& [key, value] : notes) out.text(fmt::format("{}{}", kNotePrefix, key), value);
+  return file;
+}
+
+// ---- file → model ------------------------------------------------------------------------------
+
+/// A text from a file, fit for a message of one line.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string line;
+  for (const char c : text.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte >= 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return text.size() > kLongest ? line + "..." : line;
+}
+
+template <class... Args>
+[[noreturn]] void reject(fmt::format_string<Args...> format, Args&&... args) {
+  throw ModelFileError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Takes texts and tensors by name. What is missing is an error, and so is what is left over.
+class Reader {
+ public:
+  explicit Reader(TensorFile file) : file_(std::move(file)) {}
+
+  std::string text(const std::string& key) {
+    const auto node = file_.metadata.extract(key);
+    if (node.empty()) reject("it lacks '{}', expected in a model file", key);
+    return node.mapped();
+  }
+
+  bool flag(const std::string& key) {
+    const std::string value = text(key);
+    if (value != "true" && value != "false") {
+      reject("{} is '{}', expected true or false", key, shown(value));
+    }
+    return value == "true";
+  }
+
+  double number(const std::string& key, double lowest = std::numeric_limits<double>::lowest(),
+                double highest = std::numeric_limits<double>::max()) {
+    return parse(key, text(key), lowest, highest);
+  }
+  template <class Integer = Index>
+  Integer count(const std::string& key, Integer lowest, Integer highest) {
+    return parse(key, text(key), lowest, highest);
+  }
+
+  /// All texts whose key starts with `prefix`, without it.
+  std::map<std::string, std::string> texts(std::string_view prefix) {
+    std::map<std::string, std::string> found;
+    for (auto it = file_.metadata.lower_bound(std::string(prefix));
+         it != file_.metadata.end() && it->first.starts_with(prefix);) {
+      found[it->first.substr(prefix.size())] = it->second;
+      it = file_.metadata.erase(it);
+    }
+    return found;
+  }
+
+  template <class Number>
+  static Number parse(const std::string& key, const std::string& text, Number lowest,
+                      Number highest) {
+    Number value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    // Written so that a NaN fails too.
+    const bool good = problem == std::errc() && stop == end && value >= lowest && value <= highest;
+    if (!good)
+      reject("{} is '{}', expected a number from {} to {}", key, shown(text), lowest, highest);
+    return value;
+  }
+
+  [[nodiscard]] bool has_tensor(const std::string& name) const {
+    return file_.tensors.contains(name);
+  }
+  Matrix matrix(const std::string& name) { return tensor(name, 2); }
+  Vector vector(const std::string& name) { return tensor(name, 1); }
+
+  void finish() const {
+    if (!file_.metadata.empty()) {
+      reject("it has '{}', expected no such text in a model file",
+             shown(file_.metadata.begin()->first));
+    }
+    if (!file_.tensors.empty()) {
+      reject("it has a tensor '{}', expected no such one in a model file",
+             shown(file_.tensors.begin()->first));
+    }
+  }
+
+ private:
+  Matrix tensor(const std::string& name, int rank) {
+    auto node = file_.tensors.extract(name);
+    if (node.empty()) reject("it lacks the tensor {}, expected in a model file", name);
+    const Tensor& tensor = node.mapped();
+    if (tensor.rank != rank) {
+      reject("{} has {} dimensions, expected {}", name, tensor.rank, rank);
+    }
+    check_finite("model file", name, tensor.values);
+    return std::move(node.mapped().values);
+  }
+
+  TensorFile file_;
+};
+
+Kernel read_kernel(Reader& in, const std::string& key) {
+  try {
+    return Kernel::parse(in.text(key));
+  } catch (const std::invalid_argument& error) {
+    reject("{}: {}", key, error.what());
+  }
+}
+
+Hyperparameters read_hyperparameters(Reader& in, std::string_view prefix) {
+  const auto key = [&](std::string_view name) { return fmt::format("{}{}", prefix, name); };
+  Hyperparameters theta{.kernel = read_kernel(in, key("kernel")),
+                        .noise_variance = in.number(key("noise_variance"))};
+  theta.noise_variance.lower = in.number(key("noise_variance.lower"));
+  theta.noise_variance.upper = in.number(key("noise_variance.upper"));
+  theta.noise_variance.is_fixed = in.flag(key("noise_variance.fixed"));
+  theta.check(prefix.empty() ? "model" : "start");
+  return theta;
+}
+
+SelectionMethod read_selection(Reader& in, const std::optional<SelectionMethod>& custom) {
+  const std::string name = in.text("selection");
+  SelectionSettings settings;
+  for (const auto& [key, text] : in.texts(kSettingPrefix)) {
+    settings[key] = Reader::parse(key, text, std::numeric_limits<double>::lowest(),
+                                  std::numeric_limits<double>::max());
+  }
+  return custom ? *custom : make_selection(name, settings);
+}
+
+Standardize read_standardize(Reader& in) {
+  const std::string text = in.text("standardize");
+  for (const auto& [name, value] : kStandardize) {
+    if (name == text) return value;
+  }
+  reject("standardize is '{}', expected none, first-batch or given", shown(text));
+}
+
+ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ContinualGPOptions options;
+  options.start = read_hyperparameters(in, kStartPrefix);
+  options.selection = read_selection(in, custom);
+  options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
+  options.standardize = read_standardize(in);
+  options.seed = in.count<std::uint64_t>("seed", 0, std::numeric_limits<std::uint64_t>::max());
+  options.fit_tolerance = in.number("fit_tolerance", 0.0);
+  options.fit.max_evaluations = in.count("fit.max_evaluations", 1, kMost);
+  options.fit.gradient_tolerance = in.number("fit.gradient_tolerance", 0.0);
+  options.fit.relative_value_tolerance = in.number("fit.relative_value_tolerance", 0.0);
+  options.fit.absolute_value_tolerance = in.number("fit.absolute_value_tolerance", 0.0);
+  options.fit.memory = in.count("fit.memory", 0, kMost);
+  options.fit.max_step =
+      in.number("fit.max_step", std::numeric_limits<double>::denorm_min(), kInfinity);
+  return options;
+}
+
+Scaling read_scaling(Reader& in) {
+  Scaling scaling;
+  scaling.input_mean = in.vector("input_mean");
+  scaling.input_scale = in.vector("input_scale");
+  scaling.target_mean = in.number("target_mean");
+  scaling.target_scale = in.number("target_scale");
+  scaling.check(scaling.input_mean.size());
+  return scaling;
+}
+
+void check_shape(const char* name, const MatrixRef& values, Index rows, Index cols) {
+  if (values.rows() != rows || values.cols() != cols) {
+    reject("{} is {}×{}, expected {}×{}", name, values.rows(), values.cols(), rows, cols);
+  }
+}
+
+/// L must be the factor that the kernel gives at Z: a file whose parts come from two models, each
+/// part sound, must not load.
+void check_prior(const State& state) {
+  const Index M = state.size();
+  Matrix K(M, M);
+  state.kernel.evaluate_lower(state.Z, K);
+  K.diagonal().array() += state.jitter;
+  const double scale = K.diagonal().cwiseAbs().sum();
+  outer(-1.0, state.L, 1.0, K);
+  // Rounding leaves M ε; another processor's exp() a few ε more.
+  constexpr double kTolerance = 1e-10;
+  for (Index j = 0; j < M; ++j) {
+    const auto difference = K.col(j).tail(M - j).array().abs();
+    if (!std::isfinite(scale) || !(difference <= kTolerance * scale).all()) {
+      reject("L Lᵀ is not the kernel's matrix at Z in column {}, expected it to be its factor", j);
+    }
+  }
+}
+
+State read_state(Reader& in, const Hyperparameters& theta) {
+  Matrix Z = in.matrix("Z");
+  const Index M = Z.rows();
+  theta.kernel.check_dimension(Z.cols());
+  // The very kernel of θ, not a copy of equal value: the bound knows by it that θ has not moved.
+  State state = State::empty(theta.kernel, theta.noise(), Z.cols());
+  state.Z = std::move(Z);
+  state.L = in.matrix("L");
+  state.A = in.matrix("A");
+  state.c = in.vector("c");
+  state.jitter = in.number("jitter", 0.0);
+  check_shape("L", state.L, M, M);
+  check_shape("A", state.A, M, M);
+  check_shape("c", state.c, M, 1);
+  for (Index j = 0; j < M; ++j) {
+    if (!(state.L(j, j) > 0.0)) {
+      reject("L holds {} at {} of its diagonal, expected a positive number", state.L(j, j), j);
+    }
+    if ((state.L.col(j).head(j).array() != 0.0).any()) {
+      reject("L is not zero above its diagonal in column {}, expected a lower triangle", j);
+    }
+    if ((state.A.col(j).array() != state.A.row(j).transpose().array()).any()) {
+      reject("A is not symmetric in column {}", j);
+    }
+  }
+  check_prior(state);
+  if (!state.factorize()) reject("I + A is not positive definite, expected a precision matrix");
+  return state;
+}
+
+Curvature read_curvature(Reader& in) {
+  Curvature curvature;
+  if (!in.has_tensor("curvature_s") && !in.has_tensor("curvature_y")) return curvature;
+  const Matrix s = in.matrix("curvature_s");
+  const Matrix y = in.matrix("curvature_y");
+  check_shape("curvature_y", y, s.rows(), s.cols());
+  for (Index i = 0; i < s.rows(); ++i) {
+    curvature.pairs.push_back({s.row(i).transpose(), y.row(i).transpose()});
+  }
+  return curvature;
+}
+
+NoiseModel read_targets(Reader& in) {
+  NoiseModel targets;
+  targets.count = in.count("rows_seen", Index{0}, kLargestCount);
+  targets.mean = in.number("targets.mean");
+  targets.m2 = in.number("targets.m2", 0.0);
+  return targets;
+}
+
+Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom) {
+  if (const std::string format = in.text("format"); format != kFormat) {
+    reject("the format is '{}', expected {}", shown(format), kFormat);
+  }
+  const int format_version = in.count("format_version", 1, std::numeric_limits<int>::max());
+  const std::string ample_version = shown(in.text("ample_version"));
+  if (format_version > kFormatVersion) {
+    reject("format version {}, written by Ample {}; expected at most {}: this is Ample {}",
+           format_version, ample_version, kFormatVersion, version());
+  }
+  ContinualGP::Checkpoint model{.options = read_options(in, custom),
+                                .theta = read_hyperparameters(in, ""),
+                                .posterior = std::nullopt,
+                                .scaling = {},
+                                .targets = read_targets(in),
+                                .batches = in.count("batches", Index{0}, kLargestCount),
+                                .curvature = read_curvature(in)};
+  if (model.batches > model.targets.count || (model.batches == 0 && model.targets.count > 0)) {
+    reject("{} batches of {} rows, expected at least a row in each batch", model.batches,
+           model.targets.count);
+  }
+  const bool given = model.options.standardize == Standardize::given;
+  if (model.batches > 0) {
+    State state = read_state(in, model.theta);
+    model.scaling = read_scaling(in);
+    model.scaling.check(state.dimension());
+    if (given) model.options.scaling = model.scaling;
+    model.posterior.emplace(std::move(state));
+  } else if (given) {
+    model.options.scaling = read_scaling(in);
+  }
+  Notes notes = in.texts(kNotePrefix);
+  in.finish();
+  return {.model = ContinualGP(std::move(model)),
+          .notes = std::move(notes),
+          .format_version = format_version,
+          .ample_version = ample_version};
+}
+
+Snapshot load_file(const std::string& path, const std::optional<SelectionMethod>& custom) {
+  TensorFile file = read_tensor_file(path);
+  // A wrong method is the caller's mistake; every other complaint is about the file.
+  if (custom) {
+    const auto stored = file.metadata.find("selection");
+    if (stored != file.metadata.end() && stored->second != custom->name()) {
+      invalid("load: the selection method is '{}', but must be '{}' as in {}", custom->name(),
+              shown(stored->second), path);
+    }
+  }
+  try {
+    return read_snapshot(Reader(std::move(file)), custom);
+  } catch (const std::invalid_argument& error) {
+    throw ModelFileError(fmt::format("{}: {}", path, error.what()));
+  } catch (const ModelFileError& error) {
+    throw ModelFileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+/// Whether a method of the library has that name.
+bool is_known(const std::string& selection) {
+  try {
+    static_cast<void>(make_selection(selection));
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void save(const ContinualGP& model, const std::string& path, const Notes& notes) {
+  const TensorFile file = to_file(model.checkpoint(), notes);
+  // What could not be loaded again must not replace a file that could. A method of the user's own
+  // is not in the file, so its name is all that is checked.
+  const SelectionMethod& selection = model.checkpoint().options.selection;
+  std::optional<SelectionMethod> custom;
+  if (!is_known(selection.name())) custom = selection;
+  try {
+    static_cast<void>(read_snapshot(Reader(file), custom));
+  } catch (const ModelFileError& error) {
+    invalid("save: {}", error.what());
+  } catch (const std::invalid_argument& error) {
+    invalid("save: {}", error.what());
+  }
+  write_tensor_file(path, file);
+}
+
+ContinualGP load(const std::string& path) { return load_file(path, std::nullopt).model; }
+
+ContinualGP load(const std::string& path, const SelectionMethod& selection) {
+  return load_file(path, selection).model;
+}
+
+Snapshot load_snapshot(const std::string& path) { return load_file(path, std::nullopt); }
+
+}  // namespace ample

@@ -1,0 +1,457 @@
+#include "ample/snapshot.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ample/version.h"
+#include "safetensors.h"
+#include "support/random.h"
+
+namespace ample {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Random;
+
+Batch some_batch(Random& random, Index rows, Index D) {
+  Batch batch{random.uniform(rows, D, -2.0, 2.0), Vector(rows)};
+  for (Index i = 0; i < rows; ++i) {
+    batch.y[i] = std::sin(2.0 * batch.X(i, 0)) + 0.1 * random.normal();
+  }
+  return batch;
+}
+
+/// Every takes every tenth row: a method that the library does not know.
+struct EveryTenth {
+  static Selection select(const SelectionProblem& p) {
+    const Index added = (p.X.rows() + 9) / 10;
+    Selection s;
+    s.Z.resize(p.old.size() + added, p.X.cols());
+    s.Z.topRows(p.old.size()) = p.old.Z;
+    for (Index i = 0; i < added; ++i) s.Z.row(p.old.size() + i) = p.X.row(10 * i);
+    s.added = added;
+    return s;
+  }
+  static std::string name() { return "every-tenth"; }
+};
+
+class Snapshots : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "ample-snapshot-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = (folder_ / "model.ample").string();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void store(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+
+  /// What load() says of the file, without its name; empty if it loads.
+  [[nodiscard]] std::string load_error() const {
+    try {
+      static_cast<void>(load(path_));
+      return "";
+    } catch (const ModelFileError& error) {
+      const std::string message = error.what();
+      EXPECT_TRUE(message.starts_with(path_ + ": ")) << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      return message.substr(std::min(message.size(), path_.size() + 2));
+    }
+  }
+
+  /// What load() says once a sound file has been changed by someone who can also do checksums.
+  [[nodiscard]] std::string forgery_error(const std::function<void(TensorFile&)>& change) const {
+    save(small_model(), path_);
+    TensorFile file = read_tensor_file(path_);
+    change(file);
+    write_tensor_file(path_, file);
+    return load_error();
+  }
+
+  static ContinualGP small_model() {
+    Random random(7);
+    ContinualGPOptions options;
+    options.standardize = ContinualGPOptions::Standardize::first_batch;
+    ContinualGP gp(options);
+    for (int i = 0; i < 2; ++i) {
+      const Batch batch = some_batch(random, 40, 2);
+      gp.observe(batch.X, batch.y);
+    }
+    return gp;
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+void expect_same_bits(const MatrixRef& a, const MatrixRef& b, const char* what) {
+  ASSERT_EQ(a.rows(), b.rows()) << what;
+  ASSERT_EQ(a.cols(), b.cols()) << what;
+  EXPECT_TRUE((a.array() == b.array()).all()) << what;
+}
+
+void expect_same_bits(const ContinualGP& a, const ContinualGP& b) {
+  EXPECT_EQ(a.batches(), b.batches());
+  EXPECT_EQ(a.rows_seen(), b.rows_seen());
+  EXPECT_EQ(a.kernel().to_string(), b.kernel().to_string());
+  EXPECT_EQ(a.noise_variance(), b.noise_variance());
+  EXPECT_EQ(a.checkpoint().targets.mean, b.checkpoint().targets.mean);
+  EXPECT_EQ(a.checkpoint().targets.m2, b.checkpoint().targets.m2);
+  ASSERT_EQ(a.size(), b.size());
+  if (a.batches() == 0) return;
+  const State& s = a.checkpoint().posterior->state();
+  const State& t = b.checkpoint().posterior->state();
+  expect_same_bits(s.Z, t.Z, "Z");
+  expect_same_bits(s.L, t.L, "L");
+  expect_same_bits(s.A, t.A, "A");
+  expect_same_bits(s.c, t.c, "c");
+  expect_same_bits(s.L_D, t.L_D, "L_D");
+  expect_same_bits(s.w, t.w, "w");
+  EXPECT_EQ(s.F, t.F);
+  EXPECT_EQ(s.jitter, t.jitter);
+  EXPECT_EQ(s.noise_variance, t.noise_variance);
+}
+
+struct Variant {
+  const char* name;
+  std::function<ContinualGPOptions()> options;
+};
+
+class SavedModels : public Snapshots, public ::testing::WithParamInterface<Variant> {};
+
+// Save → load → observe against not having saved, at every batch of a stream.
+TEST_P(SavedModels, GoOnAsIfTheyHadNeverStopped) {
+  Random random(11);
+  ContinualGP stays(GetParam().options());
+  ContinualGP comes_and_goes(GetParam().options());
+  for (int i = 0; i < 4; ++i) {
+    save(comes_and_goes, path_);
+    comes_and_goes = load(path_);
+    expect_same_bits(stays, comes_and_goes);
+    const Batch batch = some_batch(random, 30 + 5 * i, 2);
+    const BatchReport a = stays.observe(batch.X, batch.y);
+    const BatchReport b = comes_and_goes.observe(batch.X, batch.y);
+    EXPECT_EQ(a.elbo, b.elbo) << "batch " << i;
+    EXPECT_EQ(a.fit.evaluations, b.fit.evaluations) << "batch " << i;
+    EXPECT_EQ(a.inducing_added, b.inducing_added) << "batch " << i;
+    expect_same_bits(stays, comes_and_goes);
+  }
+  const Matrix X = random.normal(20, 2);
+  expect_same_bits(stays.predict(X).mean, comes_and_goes.predict(X).mean, "mean");
+  expect_same_bits(stays.predict(X).variance, comes_and_goes.predict(X).variance, "variance");
+  expect_same_bits(stays.sample(X, 2, 5), comes_and_goes.sample(X, 2, 5), "sample");
+}
+
+ContinualGPOptions with_selection(SelectionMethod selection) {
+  ContinualGPOptions options;
+  options.selection = std::move(selection);
+  return options;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SavedModels,
+    ::testing::Values(
+        Variant{"Defaults", [] { return ContinualGPOptions{}; }},
+        Variant{"FirstBatchScaling",
+                [] {
+                  ContinualGPOptions options;
+                  options.standardize = ContinualGPOptions::Standardize::first_batch;
+                  return options;
+                }},
+        Variant{"GivenScaling",
+                [] {
+                  ContinualGPOptions options;
+                  options.standardize = ContinualGPOptions::Standardize::given;
+                  options.scaling = Scaling{Vector{{0.1, 0.2}}, Vector{{1.1, 0.7}}, 0.3, 2.0};
+                  return options;
+                }},
+        // Between refits the bound reuses L, which it may only do with the very kernel of before.
+        Variant{"RefitEveryThird",
+                [] {
+                  ContinualGPOptions options;
+                  options.refit_every = 3;
+                  return options;
+                }},
+        Variant{"CompositeKernelWithBoundsAndFixedParts",
+                [] {
+                  ContinualGPOptions options;
+                  options.start.kernel = Kernel::parse(
+                      "constant(1 in [0.1, 10]) + 0.5 * matern52(variance=1 fixed, "
+                      "lengthscale=[1, 2]) * rq(dims=[1]) + polynomial(degree=2)^2");
+                  options.start.noise_variance = Positive(0.01).within(0.001, 0.1);
+                  return options;
+                }},
+        Variant{"FixedNoise",
+                [] {
+                  ContinualGPOptions options;
+                  options.start.noise_variance = Positive(0.02).within(1e-5, 1).fixed();
+                  options.fit.memory = 3;
+                  options.fit.max_evaluations = 7;
+                  options.fit_tolerance = 0.0;
+                  return options;
+                }},
+        Variant{"VipsOverOldAndBatch",
+                [] {
+                  return with_selection(Vips{.delta = 0.1,
+                                             .pool = Vips::Pool::old_and_batch,
+                                             .reference = Vips::Reference::optimum,
+                                             .max_inducing = 15});
+                }},
+        Variant{"ConditionalVariance",
+                [] { return with_selection(ConditionalVariance{.eta = 0.7}); }},
+        Variant{"OipsWithSeed",
+                [] {
+                  ContinualGPOptions options = with_selection(Oips{.rho = 0.8, .max_inducing = 20});
+                  options.seed = std::numeric_limits<std::uint64_t>::max() - 3;
+                  return options;
+                }},
+        Variant{"FixedGreedy", [] { return with_selection(FixedGreedy{.size = 12}); }},
+        Variant{"FixedGradient", [] { return with_selection(FixedGradient{.size = 6}); }}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+// Factorisations of this size work in blocks, which small ones do not.
+TEST_F(Snapshots, LargeModelsAreTheSameBitsToo) {
+  Random random(3);
+  ContinualGPOptions options;
+  options.selection = FixedGreedy{.size = 400};
+  options.start.kernel = Matern12{.variance = 1.0, .lengthscale = 0.3};
+  options.refit_every = 0;
+  ContinualGP gp(options);
+  const Batch first = some_batch(random, 500, 2);
+  gp.observe(first.X, first.y);
+  save(gp, path_);
+  ContinualGP again = load(path_);
+  expect_same_bits(gp, again);
+  const Batch second = some_batch(random, 300, 2);
+  gp.observe(second.X, second.y);
+  again.observe(second.X, second.y);
+  expect_same_bits(gp, again);
+}
+
+TEST_F(Snapshots, EqualModelsGiveEqualFiles) {
+  save(small_model(), path_, {{"who", "me"}});
+  const std::string first = bytes_of(path_);
+  save(small_model(), path_, {{"who", "me"}});
+  EXPECT_EQ(bytes_of(path_), first);
+  save(small_model(), path_, {{"who", "you"}});
+  EXPECT_NE(bytes_of(path_), first);
+}
+
+TEST_F(Snapshots, NotesAndVersionsComeBack) {
+  const Notes notes{{"inputs", "[\"a\",\"größe\"]"}, {"", "empty key"}, {"start.kernel", "x"}};
+  save(small_model(), path_, notes);
+  const Snapshot snapshot = load_snapshot(path_);
+  EXPECT_EQ(snapshot.notes, notes);
+  EXPECT_EQ(snapshot.format_version, 1);
+  EXPECT_EQ(snapshot.ample_version, version());
+  EXPECT_THROW(save(small_model(), path_, {{"bad", "\xFF"}}), std::invalid_argument);
+  EXPECT_EQ(load_snapshot(path_).notes, notes);
+}
+
+TEST_F(Snapshots, AMethodOfTheUsersOwnIsGivenAgain) {
+  Random random(5);
+  ContinualGP gp(with_selection(EveryTenth{}));
+  const Batch batch = some_batch(random, 30, 1);
+  gp.observe(batch.X, batch.y);
+  save(gp, path_);
+  EXPECT_EQ(load_error(),
+            "selection: unknown method 'every-tenth', expected vips, cv, oips, fixed-greedy or "
+            "fixed-gradient");
+  EXPECT_THROW(static_cast<void>(load(path_, Vips{})), std::invalid_argument);
+  ContinualGP again = load(path_, EveryTenth{});
+  const Batch next = some_batch(random, 20, 1);
+  gp.observe(next.X, next.y);
+  again.observe(next.X, next.y);
+  expect_same_bits(gp, again);
+}
+
+TEST_F(Snapshots, WhatCouldNotBeLoadedIsNotSaved) {
+  save(small_model(), path_);
+  const std::string before = bytes_of(path_);
+  const auto refuse = [&](const ContinualGPOptions& options, const std::string& part) {
+    try {
+      save(ContinualGP(options), path_);
+      ADD_FAILURE() << "saved, expected a complaint of " << part;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+      EXPECT_TRUE(std::string(error.what()).starts_with("save: ")) << error.what();
+    }
+    EXPECT_EQ(bytes_of(path_), before);
+  };
+  ContinualGPOptions options;
+  for (int i = 0; i < 1001; ++i) {
+    options.start.kernel = i == 0 ? Kernel(Constant{}) : options.start.kernel + Constant{};
+  }
+  refuse(options, "more than 1000 kernels");
+  refuse(with_selection(Vips{.delta = -1.0}), "delta is -1");
+  options = {};
+  options.fit.gradient_tolerance = std::numeric_limits<double>::quiet_NaN();
+  refuse(options, "fit.gradient_tolerance is 'nan'");
+}
+
+TEST_F(Snapshots, EveryPartIsNeededAndNothingElse) {
+  save(small_model(), path_);
+  const TensorFile whole = read_tensor_file(path_);
+  EXPECT_GE(whole.tensors.size(), 8U);
+  for (const auto& [name, tensor] : whole.tensors) {
+    const std::string error =
+        forgery_error([name = name](TensorFile& file) { file.tensors.erase(name); });
+    EXPECT_EQ(error, "it lacks the tensor " + name + ", expected in a model file");
+  }
+  for (const auto& [key, text] : whole.metadata) {
+    const std::string error =
+        forgery_error([key = key](TensorFile& file) { file.metadata.erase(key); });
+    // A setting that is not there is at its default.
+    const bool optional = key.starts_with("selection.");
+    EXPECT_EQ(error, optional ? "" : "it lacks '" + key + "', expected in a model file");
+  }
+  EXPECT_EQ(forgery_error([](TensorFile& f) { f.tensors["B"] = {Matrix::Zero(1, 1)}; }),
+            "it has a tensor 'B', expected no such one in a model file");
+  EXPECT_EQ(forgery_error([](TensorFile& f) { f.metadata["extra"] = ""; }),
+            "it has 'extra', expected no such text in a model file");
+}
+
+TEST_F(Snapshots, EveryTextIsChecked) {
+  const auto with = [this](const std::string& key, const std::string& text) {
+    return forgery_error([&](TensorFile& file) { file.metadata[key] = text; });
+  };
+  EXPECT_EQ(with("note.x", "y"), "");  // so what is wrong below is what the test changed
+  EXPECT_EQ(with("format", "other"), "the format is 'other', expected ample-model");
+  EXPECT_EQ(with("format_version", "2").substr(0, 16), "format version 2");
+  EXPECT_EQ(with("format_version", "0"),
+            "format_version is '0', expected a number from 1 to 2147483647");
+  EXPECT_NE(with("kernel", "se(").find("kernel: "), std::string::npos);
+  EXPECT_NE(with("kernel", "se(dims=[2])").find("dimension 2"), std::string::npos);
+  EXPECT_NE(with("start.kernel", "foo").find("start.kernel: "), std::string::npos);
+  EXPECT_EQ(with("noise_variance", "-1"),
+            "model: noise_variance is -1, but must lie in [1e-06, 100000000]");
+  EXPECT_NE(with("noise_variance", "nan").find("noise_variance is 'nan'"), std::string::npos);
+  EXPECT_NE(with("noise_variance", "0.1 ").find("is '0.1 '"), std::string::npos);
+  EXPECT_NE(with("noise_variance", "").find("is ''"), std::string::npos);
+  EXPECT_NE(with("noise_variance.lower", "0").find("must be positive"), std::string::npos);
+  EXPECT_EQ(with("noise_variance.fixed", "no"),
+            "noise_variance.fixed is 'no', expected true or false");
+  EXPECT_NE(with("selection", "best").find("unknown method 'best'"), std::string::npos);
+  EXPECT_NE(with("selection.delta", "2e300").find("delta"), std::string::npos);
+  EXPECT_NE(with("selection.gamma", "1").find("no setting 'gamma'"), std::string::npos);
+  EXPECT_NE(with("refit_every", "-1").find("refit_every is '-1'"), std::string::npos);
+  EXPECT_NE(with("refit_every", "1.5").find("refit_every is '1.5'"), std::string::npos);
+  EXPECT_EQ(with("standardize", "all"),
+            "standardize is 'all', expected none, first-batch or given");
+  EXPECT_NE(with("seed", "18446744073709551616").find("seed is"), std::string::npos);
+  EXPECT_NE(with("fit_tolerance", "-1").find("fit_tolerance is"), std::string::npos);
+  EXPECT_NE(with("fit.max_evaluations", "0").find("fit.max_evaluations is"), std::string::npos);
+  EXPECT_NE(with("fit.max_step", "0").find("fit.max_step is"), std::string::npos);
+  EXPECT_NE(with("fit.memory", "-1").find("fit.memory is"), std::string::npos);
+  EXPECT_NE(with("targets.m2", "-1").find("targets.m2 is"), std::string::npos);
+  EXPECT_EQ(with("batches", "81"), "81 batches of 80 rows, expected at least a row in each batch");
+  EXPECT_NE(with("batches", "0").find("expected at least a row"), std::string::npos);
+  EXPECT_NE(with("target_scale", "0").find("target_scale is 0"), std::string::npos);
+  EXPECT_NE(with("target_mean", "inf").find("target_mean is 'inf'"), std::string::npos);
+  EXPECT_NE(with("jitter", "-1e-8").find("jitter is"), std::string::npos);
+  EXPECT_NE(with("kernel", "se(variance=2, lengthscale=0.9)").find("L Lᵀ is not the kernel's"),
+            std::string::npos);
+  const std::string long_text = with("standardize", "a\nb" + std::string(1000, 'x'));
+  EXPECT_TRUE(long_text.starts_with("standardize is 'a\\x0abxxx")) << long_text;
+  EXPECT_LT(long_text.size(), 150U);
+}
+
+TEST_F(Snapshots, EveryTensorIsChecked) {
+  const auto with = [this](const std::string& name, const std::function<void(Matrix&)>& change) {
+    return forgery_error([&](TensorFile& file) { change(file.tensors.at(name).values); });
+  };
+  EXPECT_EQ(with("c", [](Matrix& c) { c *= 0.5; }), "");  // sound in itself
+  for (const char* name : {"Z", "L", "A", "c", "input_mean", "input_scale", "curvature_s"}) {
+    const auto bad = with(name, [](Matrix& m) { m(0) = std::nan(""); });
+    EXPECT_NE(bad.find(std::string(name) + " holds nan in row 0, column 0"), std::string::npos)
+        << bad;
+  }
+  const Index M = small_model().size();
+  const auto shape = [](Index rows, Index cols) {
+    return std::to_string(rows) + "×" + std::to_string(cols);
+  };
+  const auto shorter = [](Matrix& m) { m.conservativeResize(m.rows() - 1, m.cols()); };
+  EXPECT_EQ(with("L", shorter), "L is " + shape(M - 1, M) + ", expected " + shape(M, M));
+  EXPECT_EQ(with("A", shorter), "A is " + shape(M - 1, M) + ", expected " + shape(M, M));
+  EXPECT_EQ(with("c", shorter), "c is " + shape(M - 1, 1) + ", expected " + shape(M, 1));
+  EXPECT_EQ(with("Z", shorter), "L is " + shape(M, M) + ", expected " + shape(M - 1, M - 1));
+  EXPECT_NE(with("input_mean", shorter).find("Scaling: input_scale has 2 rows"), std::string::npos);
+  EXPECT_NE(with("curvature_y", shorter).find("curvature_y is "), std::string::npos);
+  EXPECT_NE(with("input_scale", [](Matrix& m) { m(0) = 0.0; }).find("an input_scale is 0"),
+            std::string::npos);
+  EXPECT_EQ(with("L", [](Matrix& L) { L(1, 1) = -L(1, 1); }).substr(0, 9), "L holds -");
+  EXPECT_EQ(with("L", [](Matrix& L) { L(0, 2) = 1e-300; }),
+            "L is not zero above its diagonal in column 2, expected a lower triangle");
+  EXPECT_EQ(with("L", [](Matrix& L) { L(2, 2) *= 1.001; }),
+            "L Lᵀ is not the kernel's matrix at Z in column 2, expected it to be its factor");
+  EXPECT_EQ(with("A", [](Matrix& A) { A(0, 1) += 1e-9 * A(0, 0); }),
+            "A is not symmetric in column 0");
+  EXPECT_EQ(with("A", [](Matrix& A) { A *= -1.0; }),
+            "I + A is not positive definite, expected a precision matrix");
+  EXPECT_EQ(forgery_error([](TensorFile& f) { f.tensors.at("input_mean").rank = 2; }),
+            "input_mean has 2 dimensions, expected 1");
+}
+
+// Bytes changed, cut off, inserted or moved, one or several, anywhere in a real file.
+TEST_F(Snapshots, TenThousandMutationsAllFailToLoad) {
+  save(small_model(), path_, {{"inputs", "[\"a\",\"b\"]"}});
+  const std::string whole = bytes_of(path_);
+  EXPECT_EQ(load_error(), "");
+  std::mt19937_64 random(2025);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const auto byte = [&] { return static_cast<char>(random()); };
+  // The header is where a parser can go wrong, so half of the changes are in it.
+  std::uint64_t header = 0;
+  std::memcpy(&header, whole.data(), sizeof header);
+  int tried = 0;
+  while (tried < 10'000) {
+    std::string changed = whole;
+    const int changes = 1 + static_cast<int>(below(3));
+    for (int i = 0; i < changes && !changed.empty(); ++i) {
+      const std::size_t end =
+          below(2) == 0 ? std::min<std::size_t>(8 + header, changed.size()) : changed.size();
+      const std::size_t place = below(end);
+      switch (below(5)) {
+        case 0:
+          changed[place] = byte();
+          break;
+        case 1:
+          changed[place] = static_cast<char>(changed[place] ^ (1 << below(8)));
+          break;
+        case 2:
+          changed.resize(place);
+          break;
+        case 3:
+          changed.insert(place, 1 + below(8), byte());
+          break;
+        default:
+          changed.replace(place, 1 + below(16), changed.substr(below(changed.size()), below(16)));
+      }
+    }
+    if (changed == whole) continue;
+    ++tried;
+    store(changed);
+    ASSERT_NE(load_error(), "") << "mutation " << tried;
+  }
+}
+
+}  // namespace
+}  // namespace ample
