@@ -1,0 +1,22 @@
+// Stopping on SIGINT and SIGTERM without losing what was learnt: the signal is noted, and the
+// program asks for it where it can stop. A second signal ends the program at once.
+#pragma once
+
+namespace ample::cli {
+
+/// Thrown to leave a command that was told to stop.
+struct Interrupted {
+  int signal;
+};
+
+/// From here on the two signals are noted. A program that waits for standard input sees its end, so
+/// whoever reads it must ask `interrupted()` before using what came last.
+void watch_for_signals();
+
+/// The signal that came, or 0.
+[[nodiscard]] int interrupted();
+
+/// Throws Interrupted if a signal came.
+void stop_if_interrupted();
+
+}  // namespace ample::cli
