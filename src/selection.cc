@@ -62,8 +62,10 @@ SelectionStop why_exhausted(const GreedyVariance& greedy) {
 /// The optimum of the bound, or an upper bound on it that gets tighter as points are added.
 class ReferenceValue {
  public:
-  ReferenceValue(const SelectionProblem& problem, Vips::Reference kind)
-      : p_(problem), schedule_(kind != Vips::Reference::optimum) {
+  ReferenceValue(const SelectionProblem& problem, Vips::Reference kind, Vips::Pool pool)
+      : p_(problem), pool_(pool), schedule_(kind != Vips::Reference::optimum) {
+    // Û′ needs the old points to be kept, so a pool that may drop some is measured against L*.
+    if (pool == Vips::Pool::old_and_batch) schedule_ = false;
     const auto N = static_cast<double>(p_.X.rows());
     const auto M = static_cast<double>(p_.old.size());
     optimum_cost_ = kind == Vips::Reference::upper_bound ? std::numeric_limits<double>::infinity()
@@ -94,10 +96,17 @@ class ReferenceValue {
  private:
   void use_optimum() {
     schedule_ = false;
-    if (const auto best = optimum(p_.old, p_.X, p_.y)) value_ = *best;
+    if (const auto best = optimum(p_.old, p_.X, p_.y)) {
+      value_ = *best;
+    } else if (pool_ == Vips::Pool::batch) {
+      // K_ff + σ² I is beyond Cholesky; Û′ factorises only matrices with eigenvalues from 1 up.
+      schedule_ = true;
+      optimum_cost_ = std::numeric_limits<double>::infinity();
+    }
   }
 
   const SelectionProblem& p_;
+  Vips::Pool pool_;
   bool schedule_;
   double optimum_cost_;
   double spent_ = 0.0;
@@ -124,7 +133,9 @@ SelectionStop grow(const Vips& vips, GreedyVariance& greedy, const IncrementalBo
     out.lower_bound = lower;
     out.threshold = alpha;
     // A model needs one point to remember anything at all.
-    if (bound.size() > 0 && best - lower <= alpha) return SelectionStop::threshold;
+    if (bound.size() > 0 && std::isfinite(best) && best - lower <= alpha) {
+      return SelectionStop::threshold;
+    }
     if (bound.size() >= vips.max_inducing) return SelectionStop::cap;
     const auto taken = greedy.take_next();
     if (!taken) return why_exhausted(greedy);
@@ -162,7 +173,7 @@ Selection Vips::select(const SelectionProblem& p) const {
           "vips: the precision of the batch cannot be factorised; "
           "standardise the data or raise the lower bound of noise_variance");
     }
-    ReferenceValue value(p, reference);
+    ReferenceValue value(p, reference, pool);
     out.stop = grow(
         *this, greedy, *bound, value, [&] { bound->append(greedy.Vt(), Vector()); },
         [&] { return greedy.residual().sum(); }, noise, out);
@@ -173,8 +184,7 @@ Selection Vips::select(const SelectionProblem& p) const {
     const Matrix candidates = stack(p.old.Z, p.X);
     GreedyVariance greedy(p.old.kernel, candidates, selection_jitter(p), M_a);
     IncrementalBound bound(p.old, p.y);
-    // Û′ needs the old points to be kept, so this pool is always measured against L*.
-    ReferenceValue value(p, Reference::optimum);
+    ReferenceValue value(p, reference, pool);
     const auto stop = grow(
         *this, greedy, bound, value,
         [&] {
@@ -315,12 +325,18 @@ Selection Oips::select(const SelectionProblem& p) const {
       stop = SelectionStop::cap;
       const Matrix Z = rows_of(pool, members);
       Matrix correlation = kernel(Z, Z);
-      const Vector root = kernel.diagonal(Z).cwiseSqrt().cwiseInverse();
+      const Vector root = scale(members).cwiseSqrt().cwiseInverse();
       correlation = root.asDiagonal() * correlation * root.asDiagonal();
       correlation.diagonal().setZero();
       const double remove = kLower * correlation.maxCoeff();
       remove_overlapping(members, correlation, remove, std::min(k_min, max_inducing), generator);
-      if (remove < accept) accept = kLower * remove;
+      if (static_cast<Index>(members.size()) == Z.rows()) {
+        // No two points are alike at all: any of them may go.
+        const auto any = std::uniform_int_distribution<Index>(0, Z.rows() - 1)(generator);
+        members.erase(members.begin() + any);
+      } else if (remove < accept) {
+        accept = kLower * remove;
+      }
       closest = kernel(p.X, rows_of(pool, members)).rowwise().maxCoeff();
     }
   }
