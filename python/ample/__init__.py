@@ -1,0 +1,120 @@
+"""Continual Gaussian-process regression that sizes itself.
+
+>>> import numpy as np, ample
+>>> rng = np.random.default_rng(0)
+>>> gp = ample.ContinualGP(ample.Matern32(), standardize=True)
+>>> for _ in range(3):
+...     X = rng.uniform(-3, 3, size=(100, 2))
+...     report = gp.observe(X, np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(100))
+>>> report.rows_seen, report.inducing == gp.size
+(300, True)
+>>> mean, variance = gp.predict(np.zeros((1, 2)))
+
+``ContinualGPRegressor`` is the same model as a scikit-learn estimator, ``OnlineGPRegressor`` learns
+one observation at a time as River's models do, and ``ample.plot`` draws with Matplotlib; each needs
+its library only when it is used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import _pickle as _pickle  # registers how models are pickled
+from ._ample import (
+    ArcCosine,
+    BatchReport,
+    BoundGradient,
+    Calibration,
+    ConditionalVariance,
+    Constant,
+    ContinualGP,
+    EvidenceGradient,
+    ExactEvidence,
+    ExactGP,
+    FixedGradient,
+    FixedGreedy,
+    Greedy,
+    JointPrediction,
+    Kernel,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    MinimizeSummary,
+    ModelFileError,
+    NoiseModel,
+    NumericalError,
+    Oips,
+    OnlineBound,
+    Parameter,
+    Periodic,
+    Polynomial,
+    Positive,
+    Posterior,
+    Prediction,
+    PredictionGradient,
+    RationalQuadratic,
+    Scaling,
+    Selection,
+    SelectionMethod,
+    SelectionProblem,
+    SquaredExponential,
+    State,
+    Vips,
+    __version__,
+    calibration_curve,
+    coverage,
+    interval_width,
+    load,
+    load_notes,
+    mae,
+    nlpd,
+    normal_cdf,
+    normal_quantile,
+    optimum,
+    r2,
+    relative_to_exact,
+    rmse,
+    set_threads,
+    threads,
+)
+from ._stopping import GreedyUntil
+
+if TYPE_CHECKING:
+    from . import plot
+    from ._river import OnlineGPRegressor
+    from ._sklearn import ContinualGPRegressor
+
+# Loaded on first use: scikit-learn, River and Matplotlib are optional and slow to import.
+_LAZY = {
+    "ContinualGPRegressor": ("ample._sklearn", "ContinualGPRegressor"),
+    "OnlineGPRegressor": ("ample._river", "OnlineGPRegressor"),
+    "plot": ("ample.plot", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ample' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    loaded = importlib.import_module(module)
+    value = loaded if attribute is None else getattr(loaded, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
+__all__ = [
+    "ArcCosine", "BatchReport", "BoundGradient", "Calibration", "ConditionalVariance", "Constant",
+    "ContinualGP", "ContinualGPRegressor", "EvidenceGradient", "ExactEvidence", "ExactGP",
+    "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil", "JointPrediction", "Kernel", "Linear",
+    "Matern12", "Matern32", "Matern52", "MinimizeSummary", "ModelFileError", "NoiseModel",
+    "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter", "Periodic",
+    "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
+    "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
+    "SquaredExponential", "State", "Vips", "__version__", "calibration_curve", "coverage",
+    "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf", "normal_quantile",
+    "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads", "threads",
+]

@@ -1,0 +1,123 @@
+"""The model in the style of River: one observation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._ample import ContinualGP, Kernel, Positive
+from ._model import new_model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+try:  # River's own base class, so that its pipelines, metrics and checks accept the model
+    from river.base import Regressor as _Base
+except ImportError:
+    _Base = object
+
+Features = Mapping[Hashable, float]
+
+
+class OnlineGPRegressor(_Base):  # type: ignore[misc]
+    """Continual Gaussian-process regression for observations that come one by one.
+
+    Observations are buffered, and learnt from when there are ``batch_size`` of them or ``flush`` is
+    called; a prediction uses what has been learnt from, not the buffer. Before the first batch it
+    is the mean of the buffer's targets.
+
+    The features are those of the first batch, in any order. One that is missing from an observation
+    takes its mean of the first batch; one that appears only later is ignored, since a Gaussian
+    process cannot grow a dimension. The parameters are those of ``ContinualGPRegressor``. River
+    need not be installed; with it, the class is a ``river.base.Regressor`` and passes all of its
+    checks.
+
+    >>> model = ample.OnlineGPRegressor(batch_size=20)
+    >>> for i in range(100):
+    ...     x = {"t": i / 10, "u": i % 7}
+    ...     model.learn_one(x, np.sin(x["t"]))
+    >>> bool(abs(model.predict_one({"t": 5.0, "u": 1}) - np.sin(5.0)) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str | None = None,
+        *,
+        delta: float = 0.035,
+        selection: Any = None,
+        noise_variance: float | Positive = 0.1,
+        standardize: Any = True,
+        batch_size: int = 50,
+        refit_every: int = 1,
+        seed: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}, but must be at least 1")
+        self.kernel = kernel
+        self.delta = delta
+        self.selection = selection
+        self.noise_variance = noise_variance
+        self.standardize = standardize
+        self.batch_size = batch_size
+        self.refit_every = refit_every
+        self.seed = seed
+        self._buffer: list[tuple[dict[Hashable, float], float]] = []
+        self._means: dict[Hashable, float] = {}  # by feature, in the order of the model's columns
+        self._gp: ContinualGP | None = None
+
+    @property
+    def gp(self) -> ContinualGP | None:
+        """The model; None before the first batch."""
+        return self._gp
+
+    def learn_one(self, x: Features, y: float) -> None:
+        """Takes one observation in; every ``batch_size``-th call learns from all since the last."""
+        self._buffer.append(({name: float(value) for name, value in x.items()}, float(y)))
+        if len(self._buffer) >= self.batch_size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Learns from the buffer now."""
+        if not self._buffer:
+            return
+        if self._gp is None:
+            means = self._first_means()
+            gp = new_model(self, len(means), self.seed)
+        else:
+            means, gp = self._means, self._gp
+        X = np.asfortranarray([self._row(x, means) for x, _ in self._buffer])
+        gp.observe(X, np.array([y for _, y in self._buffer]))
+        self._gp, self._means, self._buffer = gp, means, []
+
+    def predict_one(self, x: Features) -> float:
+        """The mean at x."""
+        if self._gp is None:
+            return float(np.mean([y for _, y in self._buffer])) if self._buffer else 0.0
+        return float(self._gp.predict(self._query(x)).mean[0])
+
+    def predict_distribution_one(self, x: Features) -> tuple[float, float]:
+        """Mean and standard deviation of a new observation at x, once a batch has been learnt."""
+        if self._gp is None:
+            raise ValueError("predict_distribution_one: no batch has been learnt; call flush()")
+        prediction = self._gp.predict(self._query(x), observation=True)
+        return float(prediction.mean[0]), float(prediction.std[0])
+
+    def _first_means(self) -> dict[Hashable, float]:
+        values: dict[Hashable, list[float]] = {}
+        for x, _ in self._buffer:
+            for name, value in x.items():
+                values.setdefault(name, []).append(value)
+        if not values:
+            raise ValueError("flush: no observation of the first batch has a feature")
+        # Sorted, so that the order of a dictionary's keys has no influence.
+        return {name: float(np.mean(values[name])) for name in sorted(values, key=str)}
+
+    @staticmethod
+    def _row(x: Features, means: dict[Hashable, float]) -> list[float]:
+        return [x.get(name, mean) for name, mean in means.items()]
+
+    def _query(self, x: Features) -> NDArray[np.float64]:
+        return np.array([self._row(x, self._means)], dtype=np.float64, order="F")

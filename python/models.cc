@@ -1,0 +1,232 @@
+#include <map>
+
+#include <fmt/format.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/variant.h>
+
+#include "ample/continual_gp.h"
+#include "ample/exact_gp.h"
+#include "ample/snapshot.h"
+#include "bindings.h"
+
+namespace ample::python {
+namespace {
+
+/// The C++ model and its selection method as Python knows it.
+struct Model : ContinualGP {
+  Model(ContinualGP gp, Method method) : ContinualGP(std::move(gp)), selection(std::move(method)) {}
+
+  Method selection;
+};
+
+Target target(bool observation) { return observation ? Target::observation : Target::function; }
+
+/// The options of a fit that Python can interrupt.
+MinimizeOptions fit_options(int max_evaluations, double gradient_tolerance) {
+  MinimizeOptions options;
+  options.max_evaluations = max_evaluations;
+  options.gradient_tolerance = gradient_tolerance;
+  options.should_stop = stop_on_signal;
+  return options;
+}
+
+Model load_model(const std::string& path, const nb::object& selection) {
+  Method method = Method::from(selection);
+  ContinualGP loaded = selection.is_none() ? load(path) : load(path, method.method);
+  ContinualGP::Checkpoint checkpoint = loaded.checkpoint();
+  checkpoint.options.fit.should_stop = stop_on_signal;  // the one option that no file can hold
+  if (selection.is_none()) method = {checkpoint.options.selection, {}};
+  return {ContinualGP(std::move(checkpoint)), std::move(method)};
+}
+
+Model make_model(const std::optional<Kernel>& kernel, const Positive& noise_variance,
+                 const nb::object& selection, const std::variant<bool, Scaling>& standardize,
+                 Index refit_every, int max_evaluations, double gradient_tolerance,
+                 double fit_tolerance, std::uint64_t seed) {
+  Method method = Method::from(selection);
+  ContinualGPOptions options;
+  if (kernel) options.start.kernel = *kernel;
+  options.start.noise_variance = noise_variance;
+  options.selection = method.method;
+  options.refit_every = refit_every;
+  using Standardize = ContinualGPOptions::Standardize;
+  if (const auto* scaling = std::get_if<Scaling>(&standardize)) {
+    options.standardize = Standardize::given;
+    options.scaling = *scaling;
+  } else if (std::get<bool>(standardize)) {
+    options.standardize = Standardize::first_batch;
+  }
+  options.fit = fit_options(max_evaluations, gradient_tolerance);
+  options.fit_tolerance = fit_tolerance;
+  options.seed = seed;
+  return {ContinualGP(std::move(options)), std::move(method)};
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  constexpr auto inside = nb::rv_policy::reference_internal;
+  const ContinualGPOptions defaults;
+
+  nb::class_<Scaling>(m, "Scaling", "A fixed affine scaling of inputs and targets.")
+      .def(
+          "__init__",
+          [](Scaling* self, const VectorRef& input_mean, const VectorRef& input_scale,
+             double target_mean, double target_scale) {
+            new (self) Scaling{input_mean, input_scale, target_mean, target_scale};
+          },
+          "input_mean"_a, "input_scale"_a, "target_mean"_a = 0.0, "target_scale"_a = 1.0)
+      .def_static("from_data", &Scaling::standardize, "X"_a, "y"_a,
+                  "To mean 0 and standard deviation 1 over these data.")
+      .def_ro("input_mean", &Scaling::input_mean, inside)
+      .def_ro("input_scale", &Scaling::input_scale, inside)
+      .def_ro("target_mean", &Scaling::target_mean)
+      .def_ro("target_scale", &Scaling::target_scale);
+
+  nb::class_<Model>(m, "ContinualGP", R"(
+Continual Gaussian-process regression that sizes itself.
+
+Batches go in and are not kept; after each, the model has chosen how many inducing points it needs,
+refitted its hyperparameters, and predicts. One thread at a time may call ``observe``; other Python
+threads run meanwhile. Ctrl-C during ``observe`` leaves the model as it was before the batch.
+
+``kernel`` and ``noise_variance`` are where the fit starts, with bounds; ``standardize`` scales the
+data by the first batch (True), not at all (False) or by a given ``Scaling``; ``refit_every`` is the
+number of batches from one refit to the next, 0 for none.
+
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(0, 10, size=(200, 1))
+>>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200)
+>>> gp = ample.ContinualGP(ample.Matern52(), standardize=True)
+>>> for i in range(0, 200, 50):
+...     report = gp.observe(X[i:i + 50], y[i:i + 50])
+>>> mean, variance = gp.predict(np.array([[np.pi / 2]]))
+>>> bool(abs(mean[0] - 1) < 0.1), gp.rows_seen
+(True, 200)
+)")
+      .def(
+          "__init__",
+          [](Model* self, const std::optional<Kernel>& kernel, const Positive& noise_variance,
+             const nb::object& selection, const std::variant<bool, Scaling>& standardize,
+             Index refit_every, int max_evaluations, double gradient_tolerance,
+             double fit_tolerance, std::uint64_t seed) {
+            new (self) Model(make_model(kernel, noise_variance, selection, standardize, refit_every,
+                                        max_evaluations, gradient_tolerance, fit_tolerance, seed));
+          },
+          "kernel"_a = nb::none(), nb::kw_only(),
+          "noise_variance"_a = defaults.start.noise_variance, "selection"_a = nb::none(),
+          "standardize"_a = false, "refit_every"_a = defaults.refit_every,
+          "max_evaluations"_a = defaults.fit.max_evaluations,
+          "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
+          "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
+      .def(
+          "observe",
+          [](Model& gp, const MatrixRef& X, const VectorRef& y) { return gp.observe(X, y); }, "X"_a,
+          "y"_a, Unlocked(), "Learns from a batch X [N, D], y [N].")
+      .def(
+          "predict",
+          [](const Model& gp, const MatrixRef& X, bool observation) {
+            return gp.predict(X, target(observation));
+          },
+          "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
+          "Mean and variance of the function, or of a new observation of it; before the first "
+          "batch, the prior's.")
+      .def(
+          "predict_joint",
+          [](const Model& gp, const MatrixRef& X, bool observation) {
+            return gp.predict_joint(X, target(observation));
+          },
+          "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
+          "Mean [N] and covariance [N, N].")
+      .def(
+          "sample",
+          [](const Model& gp, const MatrixRef& X, Index count, std::uint64_t seed,
+             bool observation) { return gp.sample(X, count, seed, target(observation)); },
+          "X"_a, "count"_a = 1, nb::kw_only(), "seed"_a = 0, "observation"_a = false, Unlocked(),
+          "Joint samples, one a column, [N, count].")
+      .def(
+          "gradient", [](const Model& gp, const MatrixRef& X) { return gp.gradient(X); }, "X"_a,
+          Unlocked(), "Derivatives of mean and variance with respect to the query points.")
+      .def_prop_ro(
+          "kernel", [](const Model& gp) { return gp.kernel(); }, "As fitted so far.")
+      .def_prop_ro("noise_variance", &Model::noise_variance, "As fitted so far, in scaled units.")
+      .def_prop_ro("size", &Model::size, "M, the number of inducing points.")
+      .def_prop_ro("inducing_inputs", &Model::inducing_inputs, "[M, D], in the units of the data.")
+      .def_prop_ro("rows_seen", &Model::rows_seen)
+      .def_prop_ro("batches", &Model::batches)
+      .def_prop_ro("dimension", &Model::dimension, "Columns of X; 0 before the first batch.")
+      .def_prop_ro(
+          "state",
+          [](const Model& gp) -> std::optional<State> {
+            const auto& posterior = gp.checkpoint().posterior;
+            if (!posterior) return std::nullopt;
+            return posterior->state();
+          },
+          "A copy of what the model remembers; None before the first batch.")
+      .def_prop_ro("scaling", [](const Model& gp) { return gp.checkpoint().scaling; })
+      .def_prop_ro(
+          "selection",
+          [](const Model& gp) {
+            return gp.selection.custom.is_valid() ? gp.selection.custom : nb::cast(gp.selection);
+          },
+          "The selection method.")
+      .def(
+          "save",
+          [](const Model& gp, const std::string& path, const Notes& notes) {
+            save(gp, path, notes);
+          },
+          "path"_a, "notes"_a = Notes(), Unlocked(),
+          "Writes a model file, which the C++ library and the program `ample` read too, and "
+          "`safetensors` opens. `notes` are texts to keep beside the model.")
+      .def("__copy__", [](const Model& gp) { return gp; })
+      .def("__repr__", [](const Model& gp) {
+        return fmt::format("<ContinualGP: {}, noise variance {:.4g}, M = {}, {} rows seen>",
+                           gp.kernel().to_string(), gp.noise_variance(), gp.size(), gp.rows_seen());
+      });
+
+  m.def("load", &load_model, "path"_a, "selection"_a = nb::none(),
+        "Reads a model file. A model with a selection method written in Python needs it again.");
+  m.def(
+      "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
+      "The texts kept beside the model in a file.");
+
+  nb::class_<ExactGP>(m, "ExactGP", R"(
+Gaussian-process regression on all data at once; O(N³). The prior mean is zero: centre the targets.
+
+>>> gp = ample.ExactGP(ample.SquaredExponential(), noise_variance=0.01)
+>>> gp.condition(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
+>>> mean, variance = gp.predict(np.array([[1.0]]))
+>>> round(float(mean[0]), 2)
+0.99
+)")
+      .def(
+          "__init__",
+          [](ExactGP* self, const Kernel& kernel, const Positive& noise_variance) {
+            new (self) ExactGP({.kernel = kernel, .noise_variance = noise_variance});
+          },
+          "kernel"_a, "noise_variance"_a = defaults.start.noise_variance)
+      .def(
+          "fit",
+          [](ExactGP& gp, const MatrixRef& X, const VectorRef& y, int max_evaluations,
+             double gradient_tolerance) {
+            return gp.fit(X, y, fit_options(max_evaluations, gradient_tolerance));
+          },
+          "X"_a, "y"_a, nb::kw_only(), "max_evaluations"_a = defaults.fit.max_evaluations,
+          "gradient_tolerance"_a = defaults.fit.gradient_tolerance, Unlocked(),
+          "Maximises the evidence from the present hyperparameters on, and conditions.")
+      .def("condition", &ExactGP::condition, "X"_a, "y"_a, Unlocked(),
+           "Conditions on the data at the present hyperparameters.")
+      .def(
+          "predict",
+          [](const ExactGP& gp, const MatrixRef& X, bool observation) {
+            return gp.predict(X, target(observation));
+          },
+          "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
+          "Mean and variance of the function, or of a new observation of it.")
+      .def_prop_ro("log_evidence", &ExactGP::log_evidence)
+      .def_prop_ro("kernel", [](const ExactGP& gp) { return gp.hyperparameters().kernel; })
+      .def_prop_ro("noise_variance", [](const ExactGP& gp) { return gp.hyperparameters().noise(); })
+      .def_prop_ro("size", &ExactGP::size, "The number of data conditioned on.");
+}
+
+}  // namespace ample::python

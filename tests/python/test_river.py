@@ -1,0 +1,65 @@
+"""The River-style model: River's own checks, and the promises of its docstring."""
+
+import numpy as np
+import pytest
+from river import checks, metrics, preprocessing
+
+import ample
+
+
+def check_model():
+    return ample.OnlineGPRegressor(batch_size=10)
+
+
+@pytest.mark.parametrize("check", list(checks.yield_checks(check_model())), ids=lambda c: c.__name__)
+def test_contract_of_river(check):
+    check(check_model())
+
+
+def stream(n, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        x = {"a": rng.uniform(-2, 2), "b": rng.uniform(-2, 2)}
+        yield x, np.sin(2 * x["a"]) + x["b"]
+
+
+def test_learns_in_a_pipeline():
+    model = preprocessing.StandardScaler() | ample.OnlineGPRegressor(batch_size=25)
+    late = metrics.MAE()
+    for i, (x, y) in enumerate(stream(300)):
+        if i >= 200:
+            late.update(y, model.predict_one(x))
+        model.learn_one(x, y)
+    assert late.get() < 0.1
+
+
+def test_the_buffer_counts_only_once_it_is_flushed():
+    model = ample.OnlineGPRegressor(batch_size=50)
+    observations = list(stream(70))
+    for x, y in observations[:49]:
+        model.learn_one(x, y)
+    assert model.gp is None
+    assert model.predict_one({}) == pytest.approx(np.mean([y for _, y in observations[:49]]))
+    for x, y in observations[49:69]:
+        model.learn_one(x, y)
+    assert model.gp.rows_seen == 50
+    before = model.predict_one({"a": 0.3, "b": 0.1})
+    model.learn_one(*observations[69])
+    assert model.predict_one({"a": 0.3, "b": 0.1}) == before
+    model.flush()
+    assert model.gp.rows_seen == 70
+    assert model.predict_one({"a": 0.3, "b": 0.1}) != before
+    mean, std = model.predict_distribution_one({"a": 0.3, "b": 0.1})
+    assert mean == model.predict_one({"a": 0.3, "b": 0.1}) and std > 0
+
+
+def test_missing_features_take_their_mean_and_new_ones_are_ignored():
+    model = ample.OnlineGPRegressor(batch_size=50)
+    observations = list(stream(50))
+    for x, y in observations:
+        model.learn_one(x, y)
+    mean = float(np.mean([x["b"] for x, _ in observations]))
+    expected = model.predict_one({"a": 1.0, "b": mean})
+    assert model.predict_one({"a": 1.0}) == expected
+    assert model.predict_one({"a": 1.0, "b": mean, "c": 1e9}) == expected
+    assert model.predict_one({"a": 1.0, "b": mean + 1}) != expected
