@@ -24,9 +24,8 @@
 #include "linalg.h"
 #include "parallel.h"
 
+namespace ample {
 namespace {
-
-using namespace ample;
 
 double seconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -86,17 +85,7 @@ class BoundProblem {
   double sink_ = 0.0;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  int rounds = 10;
-  std::string json_path;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--rounds") rounds = std::max(1, std::atoi(argv[i + 1]));
-    if (option == "--json") json_path = argv[i + 1];
-  }
-
+int run(int rounds, const std::string& json_path) {
   std::vector<Measurement> all;
   const Index n = 1000;
   const Matrix A = random_matrix(n, n, 4);
@@ -169,4 +158,18 @@ int main(int argc, char** argv) {
   out["kernel_matrix_over_parts"] = ratio;
   if (!json_path.empty()) std::ofstream(json_path) << out.dump(2) << '\n';
   return 0;
+}
+
+}  // namespace
+}  // namespace ample
+
+int main(int argc, char** argv) {
+  int rounds = 10;
+  std::string json_path;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i];
+    if (option == "--rounds") rounds = std::max(1, std::stoi(argv[i + 1]));
+    if (option == "--json") json_path = argv[i + 1];
+  }
+  return ample::run(rounds, json_path);
 }

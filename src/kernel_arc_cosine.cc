@@ -128,14 +128,14 @@ class ArcCosineLeaf final : public Leaf {
   }
 
   [[nodiscard]] Eigen::ArrayXd J(const Eigen::ArrayXd& theta) const {
-    const Eigen::ArrayXd rest = std::numbers::pi - theta;
+    Eigen::ArrayXd rest = std::numbers::pi - theta;
     if (integer() == 0) return rest;
     if (integer() == 1) return theta.sin() + rest * theta.cos();
     return 3.0 * theta.sin() * theta.cos() + rest * (1.0 + 2.0 * theta.cos().square());
   }
 
   [[nodiscard]] Eigen::ArrayXd dJ_dcos(const Eigen::ArrayXd& theta) const {
-    const Eigen::ArrayXd rest = std::numbers::pi - theta;
+    Eigen::ArrayXd rest = std::numbers::pi - theta;
     if (integer() == 0) {
       // 1/sin θ; the kernel has a kink at θ = 0 and π, where 0 is taken.
       return (theta.sin() > 1e-12).select(1.0 / theta.sin().max(1e-12), 0.0);

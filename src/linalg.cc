@@ -168,7 +168,7 @@ bool cholesky(Eigen::Ref<Matrix> A) {
   return cholesky(A22);
 }
 
-void update_cholesky(Eigen::Ref<Matrix> L, Matrix R) {
+void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R) {
   AMPLE_ASSERT(L.rows() == L.cols() && R.cols() == L.cols());
   const Index M = L.rows();
   for (Index n = 0; n < R.rows(); ++n) {

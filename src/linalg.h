@@ -41,9 +41,9 @@ void solve(const MatrixRef& L, Op op, Eigen::Ref<Vector> x);
 /// spoilt.
 [[nodiscard]] bool cholesky(Eigen::Ref<Matrix> A);
 
-/// The factor of L Lᵀ + RᵀR for a few rows R [N,M], which is used up. O(N M²), against O(M³) anew;
-/// it cannot fail. Worth it where update_is_cheaper() says so.
-void update_cholesky(Eigen::Ref<Matrix> L, Matrix R);
+/// The factor of L Lᵀ + RᵀR for a few rows R [N,M]. O(N M²), against O(M³) anew; it cannot fail.
+/// Worth it where update_is_cheaper() says so.
+void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R);
 [[nodiscard]] bool update_is_cheaper(Index rows, Index M);
 
 /// The lower triangle of L becomes that of (L Lᵀ)⁻¹.
