@@ -41,7 +41,7 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   const Index M = Z.rows();
   kernel_ = kernel;
   noise_variance_ = noise_variance;
-  if (Z_.rows() != M || Z_ != Z) {
+  if (Z_.rows() != M || Z_.cols() != Z.cols() || Z_ != Z) {
     Z_ = Z;
     nested_ = inducing_ == Inducing::fixed && M >= M_a && Z_.topRows(M_a) == old_.Z;
     shared_.clear();
