@@ -19,4 +19,11 @@ namespace CLI {
 class App;
 }
 
-namespace ample::cli {}  // namespace ample::cli
+namespace ample::cli {
+
+void add_fit(CLI::App& app);
+void add_update(CLI::App& app);
+void add_predict(CLI::App& app);
+void add_inspect(CLI::App& app);
+
+}  // namespace ample::cli

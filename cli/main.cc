@@ -1,5 +1,6 @@
 // The program: finds the command and turns what goes wrong into one line and an exit code. The
 // commands, and how to add one, are in commands.h.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -26,7 +27,10 @@ std::string name_of_command(const CLI::App& app) {
   return chosen.empty() ? "ample" : "ample " + chosen.front()->get_name();
 }
 
-int complain(const CLI::App& app, const std::string& message, int code) {
+int complain(const CLI::App& app, std::string message, int code) {
+  // Names come from files and from the user: one line stays one line whatever they hold.
+  std::ranges::replace_if(
+      message, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
   fmt::print(stderr, "{}: {}\n", name_of_command(app), message);
   return code;
 }
@@ -35,11 +39,20 @@ int run(int argc, char** argv) {
   CLI::App app("Continual Gaussian-process regression that sizes itself.", "ample");
   app.set_version_flag("--version", std::string("ample ") + version());
   app.require_subcommand(1);
+  add_fit(app);
+  add_update(app);
+  add_predict(app);
+  add_inspect(app);
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 data, 4 numerical, 5 model file.\n"
       "`ample COMMAND --help` explains a command. Example:\n"
       "  ample fit data.csv --save model.ample && ample predict model.ample new.csv");
   try {
+    // CLI11 would only say that a command is missing.
+    const std::string first = argc > 1 ? argv[1] : "-";
+    if (!first.starts_with('-') && app.get_subcommand_no_throw(first) == nullptr) {
+      throw UsageError(fmt::format("unknown command '{}', expected one of ample --help", first));
+    }
     app.parse(argc, argv);
     // Output that did not arrive, on a full disk say, is not success.
     if (std::fflush(stdout) != 0) throw DataError("standard output cannot be written");
@@ -54,6 +67,8 @@ int run(int argc, char** argv) {
   } catch (const std::invalid_argument& error) {
     return complain(app, error.what(), kUsage);
   } catch (const DataError& error) {
+    // A signal ends standard input early; what is then missing is not the data's fault.
+    if (interrupted() != 0) return 128 + interrupted();
     return complain(app, error.what(), kData);
   } catch (const NumericalError& error) {
     return complain(app, error.what(), kNumerical);

@@ -1,0 +1,181 @@
+// `ample fit DATA`: a table in, a model out.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "ample/continual_gp.h"
+#include "ample/kernel.h"
+#include "ample/selection.h"
+#include "batches.h"
+#include "columns.h"
+#include "commands.h"
+#include "errors.h"
+#include "learn.h"
+#include "table.h"
+
+namespace ample::cli {
+namespace {
+
+struct FitOptions {
+  std::string data;
+  std::string target;
+  std::string inputs;
+  Batching batching;
+  std::string standardize = "first-batch";
+  std::string kernel;
+  double noise_variance = 0.1;
+  std::string selection = "vips";
+  SelectionSettings settings;  // those given
+  std::optional<Index> refit_every;
+  bool fixed_hyperparameters = false;
+  std::string test;
+  LearnOptions learn;
+};
+
+/// All that does not depend on the data, so that a mistake is found before they are opened.
+ContinualGPOptions model_options(const FitOptions& options) {
+  ContinualGPOptions model;
+  if (!options.kernel.empty()) model.start.kernel = Kernel::parse(options.kernel);
+  model.start.noise_variance.values = {options.noise_variance};
+  model.start.check("--noise-variance");
+  model.selection = make_selection(options.selection, options.settings);
+  if (options.refit_every && *options.refit_every < 1) {
+    throw UsageError(fmt::format("--refit-every is {}, expected at least 1", *options.refit_every));
+  }
+  model.refit_every = options.fixed_hyperparameters ? 0 : options.refit_every.value_or(1);
+  model.seed = options.batching.seed;
+  using Standardize = ContinualGPOptions::Standardize;
+  if (options.standardize == "first-batch") {
+    model.standardize = Standardize::first_batch;
+  } else if (options.standardize == "all") {
+    model.standardize = Standardize::given;
+  } else if (options.standardize != "none") {
+    throw UsageError(fmt::format("--standardize is '{}', expected none, all or first-batch",
+                                 options.standardize));
+  }
+  return model;
+}
+
+/// Suits standardised inputs of any dimension, whose points are some √D apart.
+Kernel default_kernel(Index D) {
+  return SquaredExponential{.variance = 1.0, .lengthscale = std::sqrt(static_cast<double>(D))};
+}
+
+TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad_rows) {
+  TableReader reader(path, {.skip_bad_rows = skip_bad_rows});
+  const Columns found =
+      find_columns(columns, reader.names(), reader.columns(), Need::inputs_and_target, path);
+  reader.select(found.all());
+  return {.data = to_batch(reader.rest().values)};
+}
+
+void run(const FitOptions& options) {
+  ContinualGPOptions model = model_options(options);
+  prepare_to_learn(options.learn);
+  const bool all = model.standardize == ContinualGPOptions::Standardize::given;
+
+  TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
+  const Columns columns =
+      choose_columns(reader.names(), reader.columns(), options.target, options.inputs);
+  const Index D = columns.dimension();
+  if (options.kernel.empty()) model.start.kernel = default_kernel(D);
+  model.start.kernel.check_dimension(D);
+  std::optional<TestSet> test;
+  if (!options.test.empty()) test = read_test(options.test, columns, options.learn.skip_bad_rows);
+
+  BatchSource source(std::move(reader), columns, options.batching, all);
+  if (all) {
+    model.scaling = source.scaling();
+    if (test) test->unit = model.scaling->target_scale;
+  }
+  const Notes notes{{kColumnsNote, to_note(columns)},
+                    {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};
+  learn(ContinualGP(model), source, test, notes, options.learn, "ample fit");
+}
+
+void add_setting(CLI::App& command, FitOptions& options, const char* flag, const char* setting,
+                 const char* help) {
+  command
+      .add_option_function<double>(
+          flag, [&options, setting](double value) { options.settings[setting] = value; }, help)
+      ->type_name("NUMBER");
+}
+
+}  // namespace
+
+void add_fit(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("fit", "Fit a model to a table, batch by batch");
+  auto shared = std::make_shared<FitOptions>();
+  FitOptions& options = *shared;
+  command
+      .add_option("data", options.data,
+                  "Table as CSV, TSV or white-space, plain or gzip; - for standard input")
+      ->required()
+      ->type_name("DATA");
+  command.add_option("--target", options.target, "Name or number of the target (default: last)")
+      ->type_name("COLUMN");
+  command
+      .add_option("--inputs", options.inputs,
+                  "Names or numbers of the inputs, comma-separated (default: all others)")
+      ->type_name("COLUMNS");
+  add_batching_options(command, options.batching);
+  command
+      .add_option("--seed", options.batching.seed,
+                  "For --order shuffle and methods that draw random numbers")
+      ->check(CLI::NonNegativeNumber)  // a number below 0 would wrap around
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--standardize", options.standardize,
+                  "Scale to mean 0 and deviation 1: none, first-batch, or all, which needs the "
+                  "whole table and gives --test scores in scaled units")
+      ->capture_default_str()
+      ->type_name("HOW");
+  command
+      .add_option("--kernel", options.kernel,
+                  "Kernel to start from, as text (default: se with lengthscale √D for D inputs)")
+      ->type_name("TEXT");
+  command.add_option("--noise-variance", options.noise_variance, "Noise variance to start from")
+      ->capture_default_str()
+      ->type_name("NUMBER");
+  command
+      .add_option("--selection", options.selection,
+                  "How inducing points are chosen: vips, cv, oips, fixed-greedy, fixed-gradient")
+      ->capture_default_str()
+      ->type_name("METHOD");
+  add_setting(command, options, "--delta", "delta",
+              "vips: share of the explainable nats that may be lost (default: 0.035)");
+  add_setting(command, options, "--eta", "eta",
+              "cv: variance that may remain unexplained (default: 0.5)");
+  add_setting(command, options, "--rho", "rho",
+              "oips: correlation from which a point is not new (default: 0.93)");
+  add_setting(command, options, "--size", "size",
+              "fixed-*: number of inducing points (default: 100)");
+  add_setting(command, options, "--max-inducing", "max_inducing",
+              "vips, cv, oips: most inducing points (default: no limit)");
+  auto* every = command
+                    .add_option("--refit-every", options.refit_every,
+                                "Refit hyperparameters after every K-th batch (default: 1)")
+                    ->type_name("K");
+  command
+      .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,
+                "Never refit hyperparameters")
+      ->excludes(every);
+  command.add_option("--test", options.test, "Table to score predictions on after each batch")
+      ->type_name("FILE");
+  command.add_option("--save", options.learn.save_to, "Where to save the model")
+      ->type_name("MODEL");
+  add_learn_options(command, options.learn);
+  command.footer(
+      "Example: 10 batches in the order of column `time`, scored on other data after each:\n"
+      "  ample fit train.csv --target y --order time --batches 10 --test test.csv \\\n"
+      "      --save model.ample --report report.jsonl");
+  command.callback([shared] { run(*shared); });
+}
+
+}  // namespace ample::cli
