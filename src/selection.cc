@@ -114,12 +114,6 @@ class ReferenceValue {
   double value_ = std::numeric_limits<double>::infinity();
 };
 
-double noise_bound(const SelectionProblem& p) {
-  // Before the targets show any variance, the prior's takes its place.
-  const double prior = p.old.kernel.diagonal(p.X).mean() + p.old.noise_variance;
-  return p.targets.log_density(p.y, prior);
-}
-
 /// Adds points while the gap exceeds α.  `finish` turns what was taken into the result.
 template <class Append>
 SelectionStop grow(const Vips& vips, GreedyVariance& greedy, const IncrementalBound& bound,
@@ -161,8 +155,14 @@ std::string_view to_string(SelectionStop stop) {
   AMPLE_ASSERT(false);
 }
 
+double noise_bound(const State& old, const MatrixRef& X, const VectorRef& y,
+                   const NoiseModel& targets) {
+  // Before the targets show any variance, the prior's takes its place.
+  return targets.log_density(y, old.kernel.diagonal(X).mean() + old.noise_variance);
+}
+
 Selection Vips::select(const SelectionProblem& p) const {
-  const double noise = noise_bound(p);
+  const double noise = noise_bound(p.old, p.X, p.y, p.targets);
   Selection out;
   if (pool == Pool::batch) {
     GreedyVariance greedy(p.old.kernel, p.X, selection_jitter(p));
@@ -289,7 +289,7 @@ Selection Oips::select(const SelectionProblem& p) const {
   const Index M_a = p.old.size();
   const Index N = p.X.rows();
   const Matrix pool = stack(p.old.Z, p.X);
-  const Vector scale = kernel.diagonal(pool).cwiseMax(std::numeric_limits<double>::min());
+  const Vector variance = kernel.diagonal(pool);
   std::mt19937_64 generator(p.seed);
   double accept = rho;
 
@@ -319,13 +319,15 @@ Selection Oips::select(const SelectionProblem& p) const {
   constexpr double kLower = 0.95;  // how much the thresholds give way at the cap; as the original's
   for (Index n = 0; n < N; ++n) {
     const Index i = M_a + n;
-    if (closest[n] >= accept * scale[i]) continue;
+    if (closest[n] >= accept * variance[i]) continue;
     add(i);
     while (static_cast<Index>(members.size()) > max_inducing) {
       stop = SelectionStop::cap;
       const Matrix Z = rows_of(pool, members);
       Matrix correlation = kernel(Z, Z);
-      const Vector root = scale(members).cwiseSqrt().cwiseInverse();
+      // The floor is for points of variance zero, such as the origin to a linear kernel.
+      constexpr double kFloor = std::numeric_limits<double>::min();
+      const Vector root = variance(members).cwiseMax(kFloor).cwiseSqrt().cwiseInverse();
       correlation = root.asDiagonal() * correlation * root.asDiagonal();
       correlation.diagonal().setZero();
       const double remove = kLower * correlation.maxCoeff();
