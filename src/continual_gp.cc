@@ -9,7 +9,7 @@
 namespace ample {
 namespace {
 
-// A method that does not compute L* itself gets it from the report, if that is cheap.
+// For a method that does not compute L* itself it is computed here, if that is cheap.
 constexpr Index kCheapOptimum = 2000;
 
 class Timer {
@@ -136,6 +136,10 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
   const Selection selection = options.selection.select({old, X, y, targets, batch_seed});
   report.seconds_select = select_timer.seconds();
   check_columns("observe", "the selected Z", selection.Z.cols(), D, "the input dimension");
+  report.noise_bound = noise_bound(old, X, y, targets);
+  report.threshold = selection.threshold;
+  report.optimum = selection.optimum;
+  if (!report.optimum && N <= kCheapOptimum) report.optimum = optimum(old, X, y);
 
   // Fit.
   const Timer fit_timer;
@@ -149,9 +153,14 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
                     (theta.size() > 0 || selection.moving);
   if (report.refitted) {
     MinimizeOptions fit_options = options.fit;
-    if (selection.threshold) {
-      fit_options.absolute_value_tolerance = std::max(fit_options.absolute_value_tolerance,
-                                                      options.fit_tolerance * *selection.threshold);
+    // A method without a threshold of its own is held to that of VIPS at its default.
+    std::optional<double> alpha = report.threshold;
+    if (!alpha && report.optimum) {
+      alpha = Vips{}.delta * std::abs(*report.optimum - *report.noise_bound);
+    }
+    if (alpha) {
+      fit_options.absolute_value_tolerance =
+          std::max(fit_options.absolute_value_tolerance, options.fit_tolerance * *alpha);
     }
     Fitted fitted = fit(bound, theta, selection, fit_options, curvature);
     if (fitted.summary.usable()) {
@@ -179,10 +188,6 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
   report.inducing_removed = selection.removed;
   report.inducing = state.size();
   report.stop = selection.stop;
-  report.noise_bound = selection.noise_bound;
-  report.threshold = selection.threshold;
-  report.optimum = selection.optimum;
-  if (!report.optimum && N <= kCheapOptimum) report.optimum = optimum(old, X, y);
   if (report.optimum && report.lower_bound) report.gap = *report.optimum - *report.lower_bound;
   report.kernel = theta.kernel.to_string();
   report.noise_variance = theta.noise();

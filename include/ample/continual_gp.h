@@ -44,7 +44,7 @@ struct ContinualGPOptions {
   /// The fit. A change of the bound far below α, the nats the selection was free to lose, cannot
   /// matter: the fit stops when two steps in a row gain less than this share of α.
   MinimizeOptions fit;
-  double fit_tolerance = 1e-3;
+  double fit_tolerance = 1e-4;
 
   /// For selection methods that draw random numbers.
   std::uint64_t seed = 0;

@@ -100,6 +100,10 @@ class SelectionMethod {
   std::shared_ptr<const Concept> self_;
 };
 
+/// L_noise = Σ_n log N(y_n; μ̂, σ̂²) of a batch, with the running mean and variance of all targets.
+[[nodiscard]] double noise_bound(const State& old, const MatrixRef& X, const VectorRef& y,
+                                 const NoiseModel& targets);
+
 /// No limit on the number of inducing points.
 inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 
