@@ -51,7 +51,8 @@ int run(int argc, char** argv) {
   try {
     // CLI11 would only say that a command is missing.
     const std::string first = argc > 1 ? argv[1] : "-";
-    if (!first.starts_with('-') && app.get_subcommand_no_throw(first) == nullptr) {
+    const auto is_first = [&](const CLI::App* command) { return command->get_name() == first; };
+    if (!first.starts_with('-') && app.get_subcommands(is_first).empty()) {
       throw UsageError(fmt::format("unknown command '{}', expected one of ample --help", first));
     }
     app.parse(argc, argv);
