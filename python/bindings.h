@@ -3,11 +3,14 @@
 #pragma once
 
 #include <string>
+#include <variant>
+#include <vector>
 
 #include <nanobind/eigen/dense.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "ample/continual_gp.h"
@@ -22,6 +25,12 @@ using namespace nb::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
 /// For all that computes: other Python threads run meanwhile. A callback takes the lock again.
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+/// What Python may write for a hyperparameter.
+using PositiveLike = std::variant<Positive, double, std::vector<double>>;
+inline Positive positive(const PositiveLike& value) {
+  return std::visit([](const auto& v) { return Positive(v); }, value);
+}
 
 /// A selection method, and the Python object behind it if it was written in Python.
 struct Method {

@@ -17,7 +17,7 @@ std::string repr(const Positive& p) {
   return fmt::format("Positive({})", text);
 }
 
-Positive positive(std::vector<double> values, double lower, double upper, bool fixed) {
+Positive make_positive(std::vector<double> values, double lower, double upper, bool fixed) {
   Positive p(std::move(values));
   p.lower = lower;
   p.upper = upper;
@@ -41,14 +41,14 @@ Positive(0.5, lower=0.1, upper=10)
       .def(
           "__init__",
           [](Positive* self, double value, double lower, double upper, bool fixed) {
-            new (self) Positive(positive({value}, lower, upper, fixed));
+            new (self) Positive(make_positive({value}, lower, upper, fixed));
           },
           "value"_a, nb::kw_only(), "lower"_a = Positive::kDefaultLower,
           "upper"_a = Positive::kDefaultUpper, "fixed"_a = false)
       .def(
           "__init__",
           [](Positive* self, std::vector<double> values, double lower, double upper, bool fixed) {
-            new (self) Positive(positive(std::move(values), lower, upper, fixed));
+            new (self) Positive(make_positive(std::move(values), lower, upper, fixed));
           },
           "values"_a, nb::kw_only(), "lower"_a = Positive::kDefaultLower,
           "upper"_a = Positive::kDefaultUpper, "fixed"_a = false)
@@ -67,9 +67,7 @@ Positive(0.5, lower=0.1, upper=10)
              return nb::make_tuple(self.type().attr("_make"),
                                    nb::make_tuple(p.values, p.lower, p.upper, p.is_fixed));
            })
-      .def_static("_make", &positive);
-  nb::implicitly_convertible<double, Positive>();
-  nb::implicitly_convertible<std::vector<double>, Positive>();
+      .def_static("_make", &make_positive);
 
   nb::class_<Parameter>(m, "Parameter", "One scalar hyperparameter of a kernel.")
       .def_ro("name", &Parameter::name)
@@ -131,12 +129,13 @@ array([[3., 3., 3.]])
       });
 
   // The named kernels are functions: what they return is a Kernel like any composition of them.
-  const Positive one(1.0);
+  const double one = 1.0;
   const auto stationary = [&]<class Struct>(const char* name, Struct, const char* doc) {
     m.def(
         name,
-        [](const Positive& variance, const Positive& lengthscale, const Dimensions& dims) {
-          return Kernel(Struct{.variance = variance, .lengthscale = lengthscale, .dims = dims});
+        [](const PositiveLike& variance, const PositiveLike& lengthscale, const Dimensions& dims) {
+          return Kernel(Struct{
+              .variance = positive(variance), .lengthscale = positive(lengthscale), .dims = dims});
         },
         "variance"_a = one, "lengthscale"_a = one, nb::kw_only(), "dims"_a = Dimensions(), doc);
   };
@@ -153,39 +152,44 @@ se(variance=1, lengthscale=0.5, dims=[0])
   stationary("Matern52", Matern52{}, "variance · (1 + √(5s) + 5s/3) exp(−√(5s)).");
   m.def(
       "RationalQuadratic",
-      [](const Positive& variance, const Positive& lengthscale, const Positive& alpha,
+      [](const PositiveLike& variance, const PositiveLike& lengthscale, const PositiveLike& alpha,
          const Dimensions& dims) {
-        return Kernel(RationalQuadratic{variance, lengthscale, alpha, dims});
+        return Kernel(
+            RationalQuadratic{positive(variance), positive(lengthscale), positive(alpha), dims});
       },
       "variance"_a = one, "lengthscale"_a = one, "alpha"_a = one, nb::kw_only(),
       "dims"_a = Dimensions(), "variance · (1 + s/(2 alpha))^(−alpha).");
   m.def(
       "Periodic",
-      [](const Positive& variance, const Positive& lengthscale, const Positive& period,
-         const Dimensions& dims) { return Kernel(Periodic{variance, lengthscale, period, dims}); },
+      [](const PositiveLike& variance, const PositiveLike& lengthscale, const PositiveLike& period,
+         const Dimensions& dims) {
+        return Kernel(Periodic{positive(variance), positive(lengthscale), positive(period), dims});
+      },
       "variance"_a = one, "lengthscale"_a = one, "period"_a = one, nb::kw_only(),
       "dims"_a = Dimensions(), "variance · exp(−2 Σ_d sin²(π(x_d − z_d)/period)/lengthscale_d²).");
   m.def(
       "Linear",
-      [](const Positive& variance, const Dimensions& dims) {
-        return Kernel(Linear{variance, dims});
+      [](const PositiveLike& variance, const Dimensions& dims) {
+        return Kernel(Linear{positive(variance), dims});
       },
       "variance"_a = one, nb::kw_only(), "dims"_a = Dimensions(), "Σ_d variance_d x_d z_d.");
   m.def(
       "Polynomial",
-      [](const Positive& variance, const Positive& offset, int degree, const Dimensions& dims) {
-        return Kernel(Polynomial{variance, offset, degree, dims});
+      [](const PositiveLike& variance, const PositiveLike& offset, int degree,
+         const Dimensions& dims) {
+        return Kernel(Polynomial{positive(variance), positive(offset), degree, dims});
       },
       "variance"_a = one, "offset"_a = one, "degree"_a = 2, nb::kw_only(), "dims"_a = Dimensions(),
       "(variance · xᵀz + offset)^degree.");
   m.def(
-      "Constant", [](const Positive& variance) { return Kernel(Constant{variance}); },
+      "Constant", [](const PositiveLike& variance) { return Kernel(Constant{positive(variance)}); },
       "variance"_a = one, "variance, everywhere: a fitted offset when added to another kernel.");
   m.def(
       "ArcCosine",
-      [](const Positive& variance, const Positive& weight_variance, const Positive& bias_variance,
-         int order, const Dimensions& dims) {
-        return Kernel(ArcCosine{variance, weight_variance, bias_variance, order, dims});
+      [](const PositiveLike& variance, const PositiveLike& weight_variance,
+         const PositiveLike& bias_variance, int order, const Dimensions& dims) {
+        return Kernel(ArcCosine{positive(variance), positive(weight_variance),
+                                positive(bias_variance), order, dims});
       },
       "variance"_a = one, "weight_variance"_a = one, "bias_variance"_a = one, "order"_a = 1,
       nb::kw_only(), "dims"_a = Dimensions(),

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/variant.h>
 
 #include "ample/continual_gp.h"
 #include "ample/exact_gp.h"
@@ -39,14 +38,14 @@ Model load_model(const std::string& path, const nb::object& selection) {
   return {ContinualGP(std::move(checkpoint)), std::move(method)};
 }
 
-Model make_model(const std::optional<Kernel>& kernel, const Positive& noise_variance,
+Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
                  Index refit_every, int max_evaluations, double gradient_tolerance,
                  double fit_tolerance, std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   if (kernel) options.start.kernel = *kernel;
-  options.start.noise_variance = noise_variance;
+  options.start.noise_variance = positive(noise_variance);
   options.selection = method.method;
   options.refit_every = refit_every;
   using Standardize = ContinualGPOptions::Standardize;
@@ -106,16 +105,16 @@ number of batches from one refit to the next, 0 for none.
 )")
       .def(
           "__init__",
-          [](Model* self, const std::optional<Kernel>& kernel, const Positive& noise_variance,
+          [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
              Index refit_every, int max_evaluations, double gradient_tolerance,
              double fit_tolerance, std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize, refit_every,
                                         max_evaluations, gradient_tolerance, fit_tolerance, seed));
           },
-          "kernel"_a = nb::none(), nb::kw_only(),
-          "noise_variance"_a = defaults.start.noise_variance, "selection"_a = nb::none(),
-          "standardize"_a = false, "refit_every"_a = defaults.refit_every,
+          "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
+          "selection"_a = nb::none(), "standardize"_a = false,
+          "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
@@ -197,14 +196,14 @@ Gaussian-process regression on all data at once; O(N³). The prior mean is zero:
 >>> gp.condition(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
 >>> mean, variance = gp.predict(np.array([[1.0]]))
 >>> round(float(mean[0]), 2)
-0.99
+0.98
 )")
       .def(
           "__init__",
-          [](ExactGP* self, const Kernel& kernel, const Positive& noise_variance) {
-            new (self) ExactGP({.kernel = kernel, .noise_variance = noise_variance});
+          [](ExactGP* self, const Kernel& kernel, const PositiveLike& noise_variance) {
+            new (self) ExactGP({.kernel = kernel, .noise_variance = positive(noise_variance)});
           },
-          "kernel"_a, "noise_variance"_a = defaults.start.noise_variance)
+          "kernel"_a, "noise_variance"_a = defaults.start.noise())
       .def(
           "fit",
           [](ExactGP& gp, const MatrixRef& X, const VectorRef& y, int max_evaluations,

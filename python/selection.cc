@@ -34,10 +34,7 @@ struct OwnedProblem {
     return bound.value();
   }
 
-  /// As in Vips: before the targets show any variance, the prior's takes its place.
-  [[nodiscard]] double noise_bound() const {
-    return targets.log_density(y, old.kernel.diagonal(X).mean() + old.noise_variance);
-  }
+  [[nodiscard]] double noise_bound() const { return ample::noise_bound(old, X, y, targets); }
 };
 
 /// The greedy search of Vips, one point at a time, with the bound kept up to date.
@@ -183,14 +180,21 @@ What a selection method returns: the inducing inputs and how they came about.
           "__init__",
           [](Selection* self, const MatrixRef& Z, Index added, Index removed,
              const std::string& stop, bool moving, std::optional<double> optimum,
-             std::optional<double> lower_bound, std::optional<double> noise_bound,
-             std::optional<double> threshold) {
-            new (self) Selection{Z,       added,       removed,     stop_from(stop), moving,
-                                 optimum, lower_bound, noise_bound, threshold};
+             std::optional<double> lower_bound, std::optional<double> threshold) {
+            Selection selection;
+            selection.Z = Z;
+            selection.added = added;
+            selection.removed = removed;
+            selection.stop = stop_from(stop);
+            selection.moving = moving;
+            selection.optimum = optimum;
+            selection.lower_bound = lower_bound;
+            selection.threshold = threshold;
+            new (self) Selection(std::move(selection));
           },
           "Z"_a, nb::kw_only(), "added"_a = 0, "removed"_a = 0, "stop"_a = "size",
           "moving"_a = false, "optimum"_a = nb::none(), "lower_bound"_a = nb::none(),
-          "noise_bound"_a = nb::none(), "threshold"_a = nb::none())
+          "threshold"_a = nb::none())
       .def_ro("Z", &Selection::Z, inside)
       .def_ro("added", &Selection::added)
       .def_ro("removed", &Selection::removed)
@@ -198,7 +202,6 @@ What a selection method returns: the inducing inputs and how they came about.
       .def_ro("moving", &Selection::moving)
       .def_rw("optimum", &Selection::optimum)
       .def_rw("lower_bound", &Selection::lower_bound)
-      .def_rw("noise_bound", &Selection::noise_bound)
       .def_rw("threshold", &Selection::threshold)
       .def("__repr__", [](const Selection& s) {
         return fmt::format("<Selection: M = {} (+{}, -{}), {}>", s.Z.rows(), s.added, s.removed,
@@ -209,22 +212,6 @@ What a selection method returns: the inducing inputs and how they came about.
       .def_ro("count", &NoiseModel::count)
       .def_ro("mean", &NoiseModel::mean)
       .def_prop_ro("variance", &NoiseModel::variance);
-
-  nb::class_<Greedy>(m, "Greedy", R"(
-Greedy-variance search over a batch, one point at a time, with the lower bound kept up to date.
-
-Made by ``problem.greedy()``; the old inducing points are in it from the start.
-)")
-      .def("take_next", &Greedy::take_next, Unlocked(),
-           "Takes the most uncertain point; False when no point adds anything.")
-      .def_prop_ro("size", &Greedy::size, "Inducing points so far, old ones included.")
-      .def_prop_ro("lower_bound", &Greedy::lower_bound, "The bound with these points.")
-      .def(
-          "selection",
-          [](const Greedy& self, bool exhausted) {
-            return self.selection(exhausted ? self.why_exhausted() : SelectionStop::threshold);
-          },
-          "exhausted"_a = false, "The points taken so far as a result.");
 
   nb::class_<OwnedProblem>(m, "SelectionProblem", "What a selection method is given.")
       .def_ro("old", &OwnedProblem::old, inside, "The state before this batch.")
@@ -243,10 +230,24 @@ Made by ``problem.greedy()``; the old inducing points are in it from the start.
           "optimum", [](const OwnedProblem& p) { return optimum(p.old, p.X, p.y); }, Unlocked(),
           "The best value the bound can reach; O(N³). None if the factorisation fails.")
       .def("noise_bound", &OwnedProblem::noise_bound,
-           "The log density of the targets under the model that explains nothing.")
+           "The log density of the targets under the model that explains nothing.");
+
+  nb::class_<Greedy>(m, "Greedy", R"(
+Greedy-variance search over a batch, one point at a time, with the lower bound kept up to date.
+
+The old inducing points are in it from the start.
+)")
+      .def(nb::init<OwnedProblem>(), "problem"_a)
+      .def("take_next", &Greedy::take_next, Unlocked(),
+           "Takes the most uncertain point; False when no point adds anything.")
+      .def_prop_ro("size", &Greedy::size, "Inducing points so far, old ones included.")
+      .def_prop_ro("lower_bound", &Greedy::lower_bound, "The bound with these points.")
       .def(
-          "greedy", [](const OwnedProblem& p) { return std::make_unique<Greedy>(p); }, Unlocked(),
-          "The greedy search of VIPS, for a stopping rule of one's own.");
+          "selection",
+          [](const Greedy& self, bool exhausted) {
+            return self.selection(exhausted ? self.why_exhausted() : SelectionStop::threshold);
+          },
+          "exhausted"_a = false, "The points taken so far as a result.");
 
   nb::class_<Method>(m, "SelectionMethod", R"(
 How inducing points are chosen, as a value. Any object with ``select(problem)`` and ``name`` is one.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ._ample import Selection, SelectionProblem
+from ._ample import Greedy, Selection, SelectionProblem
 
 
 class GreedyUntil:
@@ -29,7 +29,7 @@ class GreedyUntil:
         self.name = name
 
     def select(self, problem: SelectionProblem) -> Selection:
-        greedy = problem.greedy()
+        greedy = Greedy(problem)
         optimum, noise_bound = problem.optimum(), problem.noise_bound()
         exhausted = False
         # A model needs one point to remember anything at all.
@@ -41,7 +41,6 @@ class GreedyUntil:
                 break
         selection = greedy.selection(exhausted)
         selection.optimum = optimum
-        selection.noise_bound = noise_bound
         return selection
 
     def __repr__(self) -> str:
