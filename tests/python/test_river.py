@@ -8,7 +8,7 @@ import ample
 
 
 def check_model():
-    return ample.OnlineGPRegressor(batch_size=10)
+    return ample.OnlineGPRegressor(batch_size=20)
 
 
 @pytest.mark.parametrize("check", list(checks.yield_checks(check_model())), ids=lambda c: c.__name__)
