@@ -138,6 +138,7 @@ Outcome fit_exact(const Batch& all, const Hyperparameters& start, const Vector& 
 /// How the model grew, in words that the numbers decide.
 std::string describe_growth(const Run& run) {
   std::vector<double> M;
+  M.reserve(run.reports.size());
   for (const BatchReport& r : run.reports) M.push_back(static_cast<double>(r.inducing));
   const std::size_t batches = M.size();
   const double last = M.back();
