@@ -162,6 +162,7 @@ double noise_bound(const State& old, const MatrixRef& X, const VectorRef& y,
 }
 
 Selection Vips::select(const SelectionProblem& p) const {
+  check_positive("vips", "delta", delta);
   const double noise = noise_bound(p.old, p.X, p.y, p.targets);
   Selection out;
   if (pool == Pool::batch) {
@@ -209,6 +210,7 @@ Selection Vips::select(const SelectionProblem& p) const {
 }
 
 Selection ConditionalVariance::select(const SelectionProblem& p) const {
+  check_positive("cv", "eta", eta);
   const Matrix pool = stack(p.old.Z, p.X);
   GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
   SelectionStop stop = SelectionStop::threshold;
@@ -228,6 +230,7 @@ Selection ConditionalVariance::select(const SelectionProblem& p) const {
 }
 
 Selection FixedGreedy::select(const SelectionProblem& p) const {
+  if (size < 1) invalid("fixed-greedy: size is {}, but must be at least 1", size);
   const Matrix pool = stack(p.old.Z, p.X);
   GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
   SelectionStop stop = SelectionStop::size;
@@ -285,6 +288,7 @@ void remove_overlapping(std::vector<Index>& members, Matrix correlation, double 
 }  // namespace
 
 Selection Oips::select(const SelectionProblem& p) const {
+  if (!(rho > 0.0) || !(rho <= 1.0)) invalid("oips: rho is {}, but must be in (0, 1]", rho);
   const Kernel kernel = p.old.kernel.without_constant();
   const Index M_a = p.old.size();
   const Index N = p.X.rows();
