@@ -63,7 +63,9 @@ def _legend_above(ax: Axes, lines: Sequence[Any], labels: Sequence[str]) -> None
         labels,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
-        ncols=3,
+        ncols=3 if len(labels) <= 3 else 2,
+        columnspacing=1.0,
+        handlelength=1.5,
         frameon=False,
         fontsize="small",
     )
