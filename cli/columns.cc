@@ -79,7 +79,8 @@ Columns choose_columns(const std::vector<std::string>& names, Index count,
 }
 
 Columns find_columns(const Columns& model, const std::vector<std::string>& names, Index count,
-                     Need need, const std::string& path) {
+                     Need need, const std::string& data) {
+  const std::string path = data == "-" ? "standard input" : data;
   Columns found = model;
   found.count = count;
   if (!model.names.empty() && !names.empty()) {

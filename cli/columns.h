@@ -29,10 +29,10 @@ struct Columns {
 
 /// Where the columns of a model are in other data. By name if both have names, in any order and
 /// among any others; else by place, as in the data of the fit. Without a target the inputs alone
-/// will do. `path` begins the DataError for data that do not fit.
+/// will do. `data`, a path or "-", begins the DataError for data that do not fit.
 enum class Need { inputs, inputs_and_target };
 [[nodiscard]] Columns find_columns(const Columns& model, const std::vector<std::string>& names,
-                                   Index count, Need need, const std::string& path);
+                                   Index count, Need need, const std::string& data);
 
 /// To and from a model file. A model that was made without this program has inputs first, target
 /// last.

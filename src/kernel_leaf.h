@@ -58,6 +58,18 @@ class Leaf : public KernelNode {
     for (Index a = 0; a < out.cols(); ++a) out.col(a) = X.col(column(a)) * scale(a);
     return out;
   }
+  /// The same of X less the first of `others`. For differences of points: taken from a point nearby
+  /// before they are scaled, coordinates with a large common offset keep their digits.
+  template <class Scale>
+  [[nodiscard]] Matrix scaled_from(const MatrixRef& others, const MatrixRef& X,
+                                   const Scale& scale) const {
+    Matrix out(X.rows(), active(X.cols()));
+    for (Index a = 0; a < out.cols(); ++a) {
+      const double origin = others.rows() > 0 ? others(0, column(a)) : 0.0;
+      out.col(a) = (X.col(column(a)).array() - origin) * scale(a);
+    }
+    return out;
+  }
   /// Calls work(first_row, rows) for chunks of n rows.
   template <class Work>
   static void for_chunks(Index n, const Work& work) {

@@ -17,8 +17,8 @@ class PeriodicLeaf final : public Leaf {
   using Leaf::Leaf;
 
   void evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix> K) const override {
-    const Matrix x = in_periods(X);
-    const Matrix z = in_periods(Z);
+    const Matrix x = in_periods(Z, X);
+    const Matrix z = in_periods(Z, Z);
     for (Index j = 0; j < K.cols(); ++j) {
       for_chunks(K.rows(), [&](Index first, Index rows) {
         double* s = &K(first, j);
@@ -34,8 +34,8 @@ class PeriodicLeaf final : public Leaf {
 
   void pull_back(const MatrixRef& X, const MatrixRef& Z, const MatrixRef& K_bar,
                  const Adjoint& into) const override {
-    const Matrix x = in_periods(X);
-    const Matrix z = in_periods(Z);
+    const Matrix x = in_periods(Z, X);
+    const Matrix z = in_periods(Z, Z);
     const double per_period = 1.0 / scalar(kPeriod);  // ∂(x in periods)/∂x
     double variance_bar = 0.0;
     double log_period_bar = 0.0;
@@ -77,8 +77,8 @@ class PeriodicLeaf final : public Leaf {
   }
 
  private:
-  [[nodiscard]] Matrix in_periods(const MatrixRef& X) const {
-    return scaled(X, [&](Index) { return 1.0 / scalar(kPeriod); });
+  [[nodiscard]] Matrix in_periods(const MatrixRef& origin, const MatrixRef& X) const {
+    return scaled_from(origin, X, [&](Index) { return 1.0 / scalar(kPeriod); });
   }
 
   void distance(const Matrix& x, const Matrix& z, Index first, Index rows, Index j,

@@ -18,8 +18,8 @@ class Stationary final : public Leaf {
   using Leaf::Leaf;
 
   void evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix> K) const override {
-    const Matrix x = in_lengthscales(X);
-    const Matrix z = in_lengthscales(Z).transpose();
+    const Matrix x = in_lengthscales(Z, X);
+    const Matrix z = in_lengthscales(Z, Z).transpose();
     for (Index j = 0; j < K.cols(); ++j) {
       for_chunks(K.rows(), [&](Index first, Index rows) {
         double* s = &K(first, j);
@@ -36,8 +36,8 @@ class Stationary final : public Leaf {
   // With w = K̄ σ² dg/ds and δ_d = (x_d − z_d)/ℓ_d:  ∂s/∂ℓ_d = −2δ_d²/ℓ_d,  ∂s/∂x_d = 2δ_d/ℓ_d.
   void pull_back(const MatrixRef& X, const MatrixRef& Z, const MatrixRef& K_bar,
                  const Adjoint& into) const override {
-    const Matrix x = in_lengthscales(X);
-    const Matrix z = in_lengthscales(Z).transpose();
+    const Matrix x = in_lengthscales(Z, X);
+    const Matrix z = in_lengthscales(Z, Z).transpose();
     const Index A = x.cols();
     const double variance = scalar(kVariance);
     const bool by_dimension = is_ard(kLengthscale) || into.X != nullptr || into.Z != nullptr;
@@ -94,8 +94,8 @@ class Stationary final : public Leaf {
   }
 
  private:
-  [[nodiscard]] Matrix in_lengthscales(const MatrixRef& X) const {
-    return scaled(X, [&](Index a) { return 1.0 / Leaf::value(kLengthscale, a); });
+  [[nodiscard]] Matrix in_lengthscales(const MatrixRef& origin, const MatrixRef& X) const {
+    return scaled_from(origin, X, [&](Index a) { return 1.0 / Leaf::value(kLengthscale, a); });
   }
 
   void value(double* s, Index n) const {

@@ -51,7 +51,10 @@ struct EveryTenth {
 class Snapshots : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "ample-snapshot-XXXXXX").string();
+    // In memory where there is such a folder: ten thousand files need no disk.
+    const fs::path memory = "/dev/shm";
+    const fs::path parent = fs::is_directory(memory) ? memory : fs::temp_directory_path();
+    std::string name = (parent / "ample-snapshot-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
     path_ = (folder_ / "model.ample").string();
@@ -451,6 +454,48 @@ TEST_F(Snapshots, TenThousandMutationsAllFailToLoad) {
     store(changed);
     ASSERT_NE(load_error(), "") << "mutation " << tried;
   }
+}
+
+// Behind a valid checksum, by contrast, a change may make another sound model; it must then work.
+TEST_F(Snapshots, ForgedFilesFailToLoadOrAreSoundModels) {
+  save(small_model(), path_);
+  const TensorFile whole = read_tensor_file(path_);
+  std::mt19937_64 random(99);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const Matrix X = Matrix::Random(5, 2);
+  int sound = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    TensorFile file = whole;
+    if (trial % 2 == 0) {
+      std::string& text =
+          std::next(file.metadata.begin(), static_cast<std::ptrdiff_t>(below(file.metadata.size())))
+              ->second;
+      constexpr std::string_view kAlphabet = "0123456789.-e+ ()[],=*^fixedinse";
+      if (text.empty() || below(3) == 0) {
+        text.insert(below(text.size() + 1), 1, kAlphabet[below(kAlphabet.size())]);
+      } else {
+        text[below(text.size())] = kAlphabet[below(kAlphabet.size())];
+      }
+    } else {
+      Matrix& values =
+          std::next(file.tensors.begin(), static_cast<std::ptrdiff_t>(below(file.tensors.size())))
+              ->second.values;
+      double& value = values(static_cast<Index>(below(static_cast<std::size_t>(values.size()))));
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &value, sizeof bits);
+      bits ^= std::uint64_t{1} << below(64);
+      std::memcpy(&value, &bits, sizeof bits);
+    }
+    write_tensor_file(path_, file);
+    if (load_error().empty()) {
+      ++sound;
+      const Prediction p = load(path_).predict(X);
+      // Its numbers may be as large as a forger likes, but there is never a negative variance.
+      EXPECT_FALSE((p.variance.array() < 0.0).any()) << "trial " << trial;
+    }
+  }
+  EXPECT_GT(sound, 10);
+  EXPECT_LT(sound, 1800);
 }
 
 }  // namespace
