@@ -170,6 +170,7 @@ bool cholesky(Eigen::Ref<Matrix> A) {
 
 void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R) {
   AMPLE_ASSERT(L.rows() == L.cols() && R.cols() == L.cols());
+  if (L.size() == 0) return;
   const Index M = L.rows();
   for (Index n = 0; n < R.rows(); ++n) {
     // Plane rotations turn [L x] into a lower triangle, column by column.

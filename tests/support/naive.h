@@ -219,6 +219,7 @@ inline std::vector<std::string> kernel_names() {
 /// n values from low to high in a fixed irregular order.
 inline Positive spread(std::size_t n, double low, double high) {
   std::vector<double> values;
+  values.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     values.push_back(low + (high - low) * std::fmod(0.37 + 0.618 * static_cast<double>(i), 1.0));
   }
