@@ -59,14 +59,16 @@ Positive(0.5, lower=0.1, upper=10)
       .def("__repr__", &repr)
       .def(
           "__eq__", [](const Positive& a, const Positive& b) { return repr(a) == repr(b); },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Positive& a) { return std::hash<std::string>()(repr(a)); })
-      .def("__reduce__",
-           [](nb::handle self) {
-             const auto& p = nb::cast<const Positive&>(self);
-             return nb::make_tuple(self.type().attr("_make"),
-                                   nb::make_tuple(p.values, p.lower, p.upper, p.is_fixed));
-           })
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            const auto& p = nb::cast<const Positive&>(self);
+            return nb::make_tuple(self.type().attr("_make"),
+                                  nb::make_tuple(p.values, p.lower, p.upper, p.is_fixed));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
       .def_static("_make", &make_positive);
 
   nb::class_<Parameter>(m, "Parameter", "One scalar hyperparameter of a kernel.")
@@ -120,13 +122,16 @@ array([[3., 3., 3.]])
           nb::is_operator(), "k(x, z) to a whole power, with one set of parameters.")
       .def(
           "__eq__", [](const Kernel& a, const Kernel& b) { return a.to_string() == b.to_string(); },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Kernel& k) { return std::hash<std::string>()(k.to_string()); })
       .def("__repr__", &Kernel::to_string)
-      .def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(self.type(),
-                              nb::make_tuple(nb::cast<const Kernel&>(self).to_string()));
-      });
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            return nb::make_tuple(self.type(),
+                                  nb::make_tuple(nb::cast<const Kernel&>(self).to_string()));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 
   // The named kernels are functions: what they return is a Kernel like any composition of them.
   const double one = 1.0;

@@ -20,7 +20,6 @@ NB_MODULE(_ample, m) {
   // such a circle lives until the process ends, and is no fault to be reported then.
   nb::set_leak_warnings(false);
   m.doc() = "The compiled part of the package `ample`.";
-  m.attr("__version__") = ample::version();
 
   nb::exception<ample::NumericalError>(m, "NumericalError", PyExc_ArithmeticError).attr("__doc__") =
       "A computation that could not be carried out; the model is left as it was.";
@@ -34,6 +33,7 @@ NB_MODULE(_ample, m) {
   bind_models(m);
   bind_metrics(m);
 
+  m.def("version", &ample::version, "The version of the library.");
   m.def("set_threads", &ample::set_threads, "count"_a,
         "Limits the threads of the library and its BLAS, for the whole process.");
   m.def("threads", &ample::threads, "The limit in force.");

@@ -171,8 +171,9 @@ What one batch did to the model. Values in nats are in the model's own, scaled u
   report.def_ro("fit", &BatchReport::fit)
       .def("as_dict", &as_dict, nb::sig("def as_dict(self) -> dict[str, typing.Any]"),
            "All but the details of the fit, for a table.")
-      .def("__getstate__", &state_of)
-      .def("__setstate__", &restore)
+      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[typing.Any, ...]"))
+      .def("__setstate__", &restore,
+           nb::sig("def __setstate__(self, arg: tuple[typing.Any, ...], /) -> None"))
       .def("__repr__", [](const BatchReport& r) {
         return fmt::format("<batch {}: {} rows, M = {} (+{}, -{}), ELBO {:.6g}>", r.batch, r.rows,
                            r.inducing, r.inducing_added, r.inducing_removed, r.elbo);

@@ -266,7 +266,8 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
             }
             new (self) Method{make_selection(name, values), {}};
           },
-          "name"_a, "settings"_a)
+          "name"_a, "settings"_a,
+          nb::sig("def __init__(self, name: str, **settings: float) -> None"))
       .def_prop_ro("name", [](const Method& self) { return self.method.name(); })
       .def_prop_ro("settings", [](const Method& self) { return self.method.settings(); })
       .def(
@@ -276,7 +277,7 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
       .def("__repr__", &repr)
       .def(
           "__eq__", [](const Method& a, const Method& b) { return repr(a) == repr(b); },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Method& a) { return std::hash<std::string>()(repr(a)); })
       .def("__getstate__",
            [](const Method& self) { return std::pair(self.method.name(), self.method.settings()); })

@@ -60,7 +60,6 @@ from ._ample import (
     SquaredExponential,
     State,
     Vips,
-    __version__,
     calibration_curve,
     coverage,
     interval_width,
@@ -76,8 +75,11 @@ from ._ample import (
     rmse,
     set_threads,
     threads,
+    version,
 )
 from ._stopping import GreedyUntil
+
+__version__ = version()
 
 if TYPE_CHECKING:
     from . import plot
@@ -116,5 +118,5 @@ __all__ = [
     "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
     "SquaredExponential", "State", "Vips", "__version__", "calibration_curve", "coverage",
     "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf", "normal_quantile",
-    "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads", "threads",
+    "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads", "threads", "version",
 ]

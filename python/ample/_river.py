@@ -13,10 +13,11 @@ from ._model import new_model
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_Base: Any = object
 try:  # River's own base class, so that its pipelines, metrics and checks accept the model
     from river.base import Regressor as _Base
 except ImportError:
-    _Base = object
+    pass
 
 Features = Mapping[Hashable, float]
 

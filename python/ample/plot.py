@@ -252,7 +252,7 @@ class live:
         self.ax.clear()
         self._draw(self.ax)
         if _in_notebook():
-            from IPython.display import display  # type: ignore[import-not-found]
+            from IPython.display import display
 
             if self._handle is None:
                 self._handle = display(self.figure, display_id=True)
