@@ -62,8 +62,7 @@ Outcome run(const Job& job, Index fold) {
   options.selection = job.selection;
   Outcome out;
   if (job.data == "magnetic") {
-    options.start.kernel = Constant{Positive(500.0).within(1e-6, 2000.0)} +
-                           Matern52{.variance = Positive(1.0).within(1e-6, 2000.0)};
+    options.start.kernel = Constant{500.0} + Kernel(Matern52{});
     ContinualGP gp(options);
     const Batch path = testing::load_magnetic(3);
     constexpr Index kBatches = 20;

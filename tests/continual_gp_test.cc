@@ -173,7 +173,7 @@ TEST(ContinualGP, InducingInputsAreRowsOfTheData) {
   options.standardize = Standardize::first_batch;
   ContinualGP gp(options);
   Matrix seen(0, 2);
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {1U, 2U}) {
     Batch batch = random_batch(40, 2, seed);
     batch.X.col(1) = (batch.X.col(1) * 300.0).array() + 5000.0;
     gp.observe(batch.X, batch.y);

@@ -44,7 +44,7 @@ Outcome run(const PaperData& data, Index fold, double delta) {
 
 TEST(Paper, PublishedNavalRun) {
   if (!has_data()) GTEST_SKIP() << no_data();
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
     const Outcome o = run(testing::load_uci("naval", seed), 0, 0.05);
     EXPECT_GE(o.size, 90) << seed;
     EXPECT_LE(o.size, 145) << seed;
@@ -54,7 +54,7 @@ TEST(Paper, PublishedNavalRun) {
 
 TEST(Paper, NavalHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
     EXPECT_NEAR(static_cast<double>(run(testing::load_uci("naval", seed), 0, 0.095).size), 57.0,
                 9.0)
         << seed;
@@ -63,7 +63,7 @@ TEST(Paper, NavalHasTheModelSizeOfTheTable) {
 
 TEST(Paper, SkillcraftHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
-  for (const std::uint64_t seed : {0, 1}) {
+  for (const std::uint64_t seed : {0U, 1U}) {
     EXPECT_NEAR(static_cast<double>(run(testing::load_uci("skillcraft", seed), 0, 0.095).size),
                 134.0, 8.0)
         << seed;

@@ -108,6 +108,7 @@ Gaussian extended(const QuadMatrix& K, const std::vector<Index>& which, const Qu
 
 std::vector<Index> range(Index first, Index count) {
   std::vector<Index> all;
+  all.reserve(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i) all.push_back(first + i);
   return all;
 }
@@ -156,7 +157,7 @@ double divergence(const Problem& p, const Matrix& Z) {
 TEST(Vips, TheGapIsTheDivergenceFromTheOptimalPosteriorAndWithinTheThreshold) {
   for (const Index M : {0, 8}) {
     for (const double delta : {0.5, 0.1, 0.02}) {
-      for (const std::uint64_t seed : {1, 2, 3}) {
+      for (const std::uint64_t seed : {1U, 2U, 3U}) {
         SCOPED_TRACE(::testing::Message() << M << " " << delta << " " << seed);
         const Problem p(seed, M);
         const Selection s = Vips{.delta = delta}.select(p.view());
@@ -190,7 +191,7 @@ TEST(Vips, TheReportIsMadeOfTheDirectValues) {
 }
 
 TEST(Vips, AgainstTheUpperBoundTheGuaranteeHoldsAndNotFewerPointsAreTaken) {
-  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
     for (const Index M : {0, 8}) {
       for (const double delta : {0.5, 0.1}) {
         SCOPED_TRACE(::testing::Message() << M << " " << delta << " " << seed);
@@ -460,7 +461,7 @@ TEST(FixedGradient, StartsFromTheGreedyPointsAndLetsThemMove) {
 }
 
 TEST(FixedGradient, EndsWithABoundNoLowerThanFixedGreedy) {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     ContinualGPOptions options;
     options.start.kernel = SquaredExponential{1.0, 0.7};
     options.selection = FixedGreedy{.size = 6};
@@ -545,7 +546,7 @@ TEST(SelectionMethod, AUsersOwnMethodWorksInAModel) {
   EXPECT_EQ(options.selection.name(), "every-tenth");
   EXPECT_TRUE(options.selection.settings().empty());
   ContinualGP gp(options);
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const Batch batch = random_batch(40, 1, seed);
     const BatchReport r = gp.observe(batch.X, batch.y);
     EXPECT_EQ(r.inducing_added, 4);

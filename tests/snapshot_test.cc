@@ -316,12 +316,12 @@ TEST_F(Snapshots, EveryPartIsNeededAndNothingElse) {
   EXPECT_GE(whole.tensors.size(), 8U);
   for (const auto& [name, tensor] : whole.tensors) {
     const std::string error =
-        forgery_error([name = name](TensorFile& file) { file.tensors.erase(name); });
+        forgery_error([gone = name](TensorFile& file) { file.tensors.erase(gone); });
     EXPECT_EQ(error, "it lacks the tensor " + name + ", expected in a model file");
   }
   for (const auto& [key, text] : whole.metadata) {
     const std::string error =
-        forgery_error([key = key](TensorFile& file) { file.metadata.erase(key); });
+        forgery_error([gone = key](TensorFile& file) { file.metadata.erase(gone); });
     // A setting that is not there is at its default.
     const bool optional = key.starts_with("selection.");
     EXPECT_EQ(error, optional ? "" : "it lacks '" + key + "', expected in a model file");

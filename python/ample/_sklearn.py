@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 
 def _is_plain(array: Any, dimensions: int) -> bool:
-    """Whether an array is already what scikit-learn's checks would make of it: they take 0.2 ms, 5 %
-    of the time of a small batch."""
+    """Whether this is an array of finite float64 numbers, as it stands."""
     return (
         type(array) is np.ndarray
         and array.dtype == np.float64
@@ -114,9 +113,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Any, y: Any, first: bool) -> ContinualGPRegressor:
         if self.batch_size < 1:
             raise ValueError(f"batch_size is {self.batch_size}, but must be at least 1")
-        if not first and _is_plain(X, 2) and _is_plain(y, 1) and len(X) == len(y):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        else:
+        if not (self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y) and not first):
             # Column-major: a batch of rows is then a view that the library reads in place.
             X, y = validate_data(
                 self, X, y, reset=first, y_numeric=True, dtype=np.float64, order="F"
@@ -134,10 +131,21 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.gp_, self.history_ = gp, history
         return self
 
+    def _is_ready_for(self, X: Any) -> bool:
+        """Whether scikit-learn's checks of X would change nothing and find nothing: they take 0.2 ms,
+        many times a prediction, and more than a tenth of the time of a small batch."""
+        return (
+            hasattr(self, "gp_")
+            and not hasattr(self, "feature_names_in_")
+            and _is_plain(X, 2)
+            and X.shape[1] == self.n_features_in_
+        )
+
     def _queries(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        checks = {"skip_check_array": True} if _is_plain(X, 2) else {"dtype": np.float64, "order": "F"}
-        queries: NDArray[np.float64] = validate_data(self, X, reset=False, **checks)
+        if not self._is_ready_for(X):
+            check_is_fitted(self)
+            X = validate_data(self, X, reset=False, dtype=np.float64, order="F")
+        queries: NDArray[np.float64] = X
         return queries
 
     def predict(
