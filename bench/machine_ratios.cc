@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <cblas.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -87,11 +88,17 @@ class BoundProblem {
 
 int run(int rounds, const std::string& json_path) {
   std::vector<Measurement> all;
-  const Index n = 1000;
+  constexpr int n = 1000;
   const Matrix A = random_matrix(n, n, 4);
   const Matrix B = random_matrix(n, n, 5);
   Matrix C(n, n);
-  all.push_back({"dgemm 1000", 2e9, [&] { multiply(1.0, A, Op::none, B, Op::none, 0.0, C); }});
+  // The yardstick is whichever is faster, BLAS with its own threads or with ours.
+  all.push_back({"dgemm 1000, BLAS's threads", 2e9, [&] {
+                   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A.data(), n,
+                               B.data(), n, 0.0, C.data(), n);
+                 }});
+  all.push_back(
+      {"dgemm 1000, our threads", 2e9, [&] { multiply(1.0, A, Op::none, B, Op::none, 0.0, C); }});
   Matrix S = Matrix::Zero(n, n);
   gram(1.0, A, 0.0, S);
   S.diagonal().array() += 1.0;
@@ -126,7 +133,7 @@ int run(int rounds, const std::string& json_path) {
   const auto entries = static_cast<double>(K.size());
   all.push_back({"kernel matrix 4000", entries, [&] { se.evaluate(X, X, K); }});
   all.push_back({"its exp alone", entries, [&] {
-                   parallel_for(size, threads(), [&](Index j, int) {
+                   parallel_for(size, threads(), [&](Index j) {
                      for (Index i = 0; i < size; i += 500) {
                        loops::se_value(&K(i, j), std::min<Index>(500, size - i), 1.0);
                      }
@@ -139,7 +146,7 @@ int run(int rounds, const std::string& json_path) {
     for (Measurement& m : all) m.best = std::min(m.best, seconds(m.run));
   }
 
-  const double gemm = all[0].rate();
+  const double gemm = std::max(all[0].rate(), all[1].rate());
   fmt::print("{} threads, BLAS core {}, best of {} interleaved rounds\n\n", threads(), blas_core(),
              rounds);
   fmt::print("{:<32}{:>12}{:>14}{:>12}\n", "", "seconds", "Gop/s", "of dgemm");

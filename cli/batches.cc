@@ -55,7 +55,8 @@ BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batch
   std::iota(order.begin(), order.end(), Index{0});
   if (sorted) {
     const auto key = rows.rightCols(1);
-    std::ranges::stable_sort(order, [&](Index a, Index b) { return key(a) < key(b); });
+    // Rows with equal keys stay in the order of the file.
+    std::ranges::sort(order, {}, [&](Index row) { return std::pair(key(row), row); });
   } else if (batching.order == "shuffle") {
     std::mt19937_64 random(batching.seed);
     std::ranges::shuffle(order, random);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <sched.h>
 
 #include "ample/threads.h"
@@ -14,6 +15,8 @@
 extern "C" {
 __attribute__((weak)) void openblas_set_num_threads(int count);
 __attribute__((weak)) int openblas_get_num_threads(void);
+__attribute__((weak)) extern int blas_cpu_number;  // what openblas_set_num_threads sets
+__attribute__((weak)) int blas_thread_shutdown_(void);
 __attribute__((weak)) char* openblas_get_corename(void);
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
@@ -60,8 +63,15 @@ void choose_core() {
 #endif
 }
 
+// OpenBLAS's own threads, which we do not use, stay awake for some 30 ms after they were started,
+// that is when the library was loaded: on two cores they take one of ours for as long as a short
+// program runs. If the program wants them, OpenBLAS starts them again by itself.
+void stop_idle_threads() {
+  if (blas_thread_shutdown_ != nullptr && &blas_cpu_number != nullptr) blas_thread_shutdown_();
+}
+
 // Before main, while no other thread can be inside BLAS.
-[[maybe_unused]] const bool core_chosen = (choose_core(), true);
+[[maybe_unused]] const bool prepared = (choose_core(), stop_idle_threads(), true);
 
 }  // namespace
 
@@ -72,18 +82,39 @@ void set_threads(int count) {
 
 int threads() { return limit(); }
 
-BlasThreads::BlasThreads(double flops) : before_(0) {
-  if (openblas_set_num_threads == nullptr || openblas_get_num_threads == nullptr) return;
-  // A second thread costs some 10 µs to wake; below a few million operations it is slower.
-  constexpr double kFlopsPerThread = 2e6;
-  const double useful = flops / kFlopsPerThread;
-  before_ = openblas_get_num_threads();
-  openblas_set_num_threads(
-      static_cast<int>(std::clamp(useful, 1.0, static_cast<double>(threads()))));
+namespace {
+
+std::mutex serial_mutex;
+int serial_users = 0;
+int threads_before = 0;
+
+bool has_threads() {
+  return openblas_set_num_threads != nullptr && openblas_get_num_threads != nullptr;
 }
 
-BlasThreads::~BlasThreads() {
-  if (before_ > 0) openblas_set_num_threads(before_);
+void set_blas_threads(int count) {
+  // The function would start the threads that stop_idle_threads() has stopped.
+  if (&blas_cpu_number != nullptr) {
+    blas_cpu_number = count;
+  } else {
+    openblas_set_num_threads(count);
+  }
+}
+
+}  // namespace
+
+SerialBlas::SerialBlas() {
+  if (!has_threads()) return;
+  const std::lock_guard lock(serial_mutex);
+  if (serial_users++ > 0) return;
+  threads_before = openblas_get_num_threads();
+  set_blas_threads(1);
+}
+
+SerialBlas::~SerialBlas() {
+  if (!has_threads()) return;
+  const std::lock_guard lock(serial_mutex);
+  if (--serial_users == 0) set_blas_threads(threads_before);
 }
 
 const char* blas_core() {

@@ -3,16 +3,14 @@
 
 namespace ample {
 
-/// While it lives, BLAS uses as many threads as a call of `flops` operations pays for.
-class BlasThreads {
+/// While one lives, on any thread, BLAS runs each call on the thread that makes it: parallel.h
+/// shares out the work. The caller's own setting is back when the last is gone.
+class SerialBlas {
  public:
-  explicit BlasThreads(double flops);
-  ~BlasThreads();
-  BlasThreads(const BlasThreads&) = delete;
-  BlasThreads& operator=(const BlasThreads&) = delete;
-
- private:
-  int before_;
+  SerialBlas();
+  ~SerialBlas();
+  SerialBlas(const SerialBlas&) = delete;
+  SerialBlas& operator=(const SerialBlas&) = delete;
 };
 
 /// The name of the processor kernels in use, e.g. "SkylakeX"; for reports.

@@ -40,41 +40,44 @@ double work(Index entries, Index D) {
   return static_cast<double>(entries) * (8.0 + static_cast<double>(D));
 }
 
-/// Collects the results of a pull-back that runs in blocks on several workers.
-class Collector {
+/// Where a pull-back that runs on several threads puts its results. Blocks are dealt to lanes, each
+/// lane sums up in order, and the lanes are summed in order: the shape alone decides every
+/// rounding.
+class Lanes {
  public:
-  Collector(const PullBack& into, Index num_parameters, Index blocks, int workers)
-      : into_(into), workers_(workers) {
+  Lanes(const PullBack& into, Index num_parameters, Index blocks)
+      : into_(into), blocks_(blocks), count_(std::min<Index>(blocks, 16)) {
     if (into.theta != nullptr) {
       if (into.theta->size() != num_parameters) {
         invalid("pull_back: theta has {} entries, but must have {} (the kernel's parameters)",
                 into.theta->size(), num_parameters);
       }
-      theta_ = Matrix::Zero(num_parameters, blocks);
+      theta_ = Matrix::Zero(num_parameters, count_);
     }
-    if (into.X != nullptr && workers > 1) {
-      X_.assign(static_cast<std::size_t>(workers), Matrix::Zero(into.X->rows(), into.X->cols()));
+    if (into.X != nullptr) {
+      X_.assign(static_cast<std::size_t>(count_), Matrix::Zero(into.X->rows(), into.X->cols()));
     }
   }
 
-  [[nodiscard]] double* theta(Index block) {
-    return into_.theta != nullptr ? theta_.col(block).data() : nullptr;
-  }
-  [[nodiscard]] Matrix& X(int worker) {
-    return workers_ > 1 ? X_[static_cast<std::size_t>(worker)] : *into_.X;
-  }
-  void finish() {
-    if (into_.theta != nullptr) {
-      for (Index block = 0; block < theta_.cols(); ++block) *into_.theta += theta_.col(block);
-    }
+  /// Calls job(block, theta, X) for every block; null pointers are not wanted.
+  template <class Job>
+  void run(double work, const Job& job) {
+    parallel_for(count_, workers_for(work), [&](Index lane) {
+      double* theta = into_.theta != nullptr ? theta_.col(lane).data() : nullptr;
+      Matrix* X = into_.X != nullptr ? &X_[static_cast<std::size_t>(lane)] : nullptr;
+      const Index last = blocks_ * (lane + 1) / count_;
+      for (Index block = blocks_ * lane / count_; block < last; ++block) job(block, theta, X);
+    });
+    for (Index lane = 0; lane < theta_.cols(); ++lane) *into_.theta += theta_.col(lane);
     for (const Matrix& part : X_) *into_.X += part;
   }
 
  private:
   PullBack into_;
-  int workers_;
-  Matrix theta_;           // [P, blocks]
-  std::vector<Matrix> X_;  // one for each worker
+  Index blocks_;
+  Index count_;
+  Matrix theta_;           // [P, lanes]
+  std::vector<Matrix> X_;  // one for each lane
 };
 
 void check_shape(std::string_view what, const Matrix* adjoint, const MatrixRef& points) {
@@ -122,7 +125,7 @@ void Kernel::evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix>
   check_columns("kernel", "K", K.cols(), Z.rows(), "the points of Z");
   check_dimension(X.cols());
   const Blocks blocks(K.rows(), K.cols());
-  parallel_for(blocks.count, workers_for(work(K.size(), X.cols())), [&](Index block, int) {
+  parallel_for(blocks.count, workers_for(work(K.size(), X.cols())), [&](Index block) {
     const Index first = blocks.first(block);
     const Index size = blocks.size(block);
     node_->evaluate(X, Z.middleRows(first, size), K.middleCols(first, size));
@@ -135,7 +138,7 @@ void Kernel::evaluate_lower(const MatrixRef& X, Eigen::Ref<Matrix> K) const {
   check_dimension(X.cols());
   const Index N = X.rows();
   const Blocks blocks(N, N);
-  parallel_for(blocks.count, workers_for(work(K.size() / 2, X.cols())), [&](Index piece, int) {
+  parallel_for(blocks.count, workers_for(work(K.size() / 2, X.cols())), [&](Index piece) {
     const Index first = blocks.first(blocks.balanced(piece));
     const Index size = blocks.size(blocks.balanced(piece));
     node_->evaluate(X.bottomRows(N - first), X.middleRows(first, size),
@@ -159,19 +162,17 @@ void Kernel::pull_back(const MatrixRef& X, const MatrixRef& Z, const MatrixRef& 
   check_shape("X", into.X, X);
   check_shape("Z", into.Z, Z);
   const Blocks blocks(K_bar.rows(), K_bar.cols());
-  const int workers = workers_for(2.0 * work(K_bar.size(), X.cols()));
-  Collector collector(into, num_parameters_, blocks.count, workers);
-  parallel_for(blocks.count, workers, [&](Index block, int worker) {
+  Lanes lanes(into, num_parameters_, blocks.count);
+  lanes.run(2.0 * work(K_bar.size(), X.cols()), [&](Index block, double* theta, Matrix* X_sum) {
     const Index first = blocks.first(block);
     const Index size = blocks.size(block);
-    KernelNode::Adjoint adjoint{collector.theta(block), nullptr, nullptr};
+    KernelNode::Adjoint adjoint{theta, nullptr, nullptr};
     std::optional<Eigen::Ref<Matrix>> X_bar;
     std::optional<Eigen::Ref<Matrix>> Z_bar;
-    if (into.X != nullptr) adjoint.X = &X_bar.emplace(collector.X(worker));
+    if (X_sum != nullptr) adjoint.X = &X_bar.emplace(*X_sum);
     if (into.Z != nullptr) adjoint.Z = &Z_bar.emplace(into.Z->middleRows(first, size));
     node_->pull_back(X, Z.middleRows(first, size), K_bar.middleCols(first, size), adjoint);
   });
-  collector.finish();
 }
 
 void Kernel::pull_back_lower(const MatrixRef& X, const MatrixRef& K_bar,
@@ -183,26 +184,23 @@ void Kernel::pull_back_lower(const MatrixRef& X, const MatrixRef& K_bar,
   AMPLE_ASSERT(into.Z == nullptr);
   const Index N = X.rows();
   const Blocks blocks(N, N);
-  const int workers = workers_for(work(K_bar.size(), X.cols()));
-  Collector collector(into, num_parameters_, blocks.count, workers);
-  parallel_for(blocks.count, workers, [&](Index piece, int worker) {
+  Lanes lanes(into, num_parameters_, blocks.count);
+  lanes.run(work(K_bar.size(), X.cols()), [&](Index piece, double* theta, Matrix* X_sum) {
     const Index block = blocks.balanced(piece);
     const Index first = blocks.first(block);
     const Index size = blocks.size(block);
     // Every pair below the diagonal block stands for two.
     Matrix part = 2.0 * K_bar.block(first, first, N - first, size);
     part.topRows(size) = K_bar.block(first, first, size, size).selfadjointView<Eigen::Lower>();
-    KernelNode::Adjoint adjoint{collector.theta(block), nullptr, nullptr};
+    KernelNode::Adjoint adjoint{theta, nullptr, nullptr};
     std::optional<Eigen::Ref<Matrix>> rows_bar;
     std::optional<Eigen::Ref<Matrix>> cols_bar;
-    if (into.X != nullptr) {
-      Matrix& X_bar = collector.X(worker);
-      adjoint.X = &rows_bar.emplace(X_bar.bottomRows(N - first));
-      adjoint.Z = &cols_bar.emplace(X_bar.middleRows(first, size));
+    if (X_sum != nullptr) {
+      adjoint.X = &rows_bar.emplace(X_sum->bottomRows(N - first));
+      adjoint.Z = &cols_bar.emplace(X_sum->middleRows(first, size));
     }
     node_->pull_back(X.bottomRows(N - first), X.middleRows(first, size), part, adjoint);
   });
-  collector.finish();
 }
 
 void Kernel::pull_back_diagonal(const MatrixRef& X, const VectorRef& k_bar,
@@ -211,12 +209,13 @@ void Kernel::pull_back_diagonal(const MatrixRef& X, const VectorRef& k_bar,
   check_dimension(X.cols());
   check_shape("X", into.X, X);
   AMPLE_ASSERT(into.Z == nullptr);
-  Collector collector(into, num_parameters_, 1, 1);
-  KernelNode::Adjoint adjoint{collector.theta(0), nullptr, nullptr};
-  std::optional<Eigen::Ref<Matrix>> X_bar;
-  if (into.X != nullptr) adjoint.X = &X_bar.emplace(collector.X(0));
-  node_->pull_back_diagonal(X, k_bar, adjoint);
-  collector.finish();
+  Lanes lanes(into, num_parameters_, 1);
+  lanes.run(0.0, [&](Index, double* theta, Matrix* X_sum) {
+    KernelNode::Adjoint adjoint{theta, nullptr, nullptr};
+    std::optional<Eigen::Ref<Matrix>> X_bar;
+    if (X_sum != nullptr) adjoint.X = &X_bar.emplace(*X_sum);
+    node_->pull_back_diagonal(X, k_bar, adjoint);
+  });
 }
 
 std::vector<Parameter> Kernel::parameters() const {

@@ -4,20 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-// One copy of each loop for AVX-512, AVX2 and the baseline, chosen when the program starts. The
-// sanitizers cannot run code before they are set up, and that is when the choice is made.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define AMPLE_SANITIZED 1
-#endif
-#endif
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(AMPLE_SANITIZED) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define AMPLE_VECTORISED \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define AMPLE_VECTORISED
-#endif
+#include "vectorised.h"
 
 // gcc calls libmvec only for functions it has been told about; glibc tells it under -ffast-math
 // alone, which we do not want. clang knows them by -fveclib=libmvec.
@@ -49,29 +36,27 @@ inline double exp_negative(double a) {
 
 AMPLE_VECTORISED
 void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z, double* s) {
-  Size d = 0;
-  if (dims % 2 == 1) {
-    const double z0 = z[0];
-#pragma omp simd
-    for (Size i = 0; i < n; ++i) {
-      const double a = x[i] - z0;
-      s[i] = a * a;
+  // Sums stay in registers over all dimensions; kept in s, their traffic would bound this loop.
+  constexpr int kPacks = 4;
+  Size i = 0;
+  for (; i + kPacks * kPack <= n; i += kPacks * kPack) {
+    Pack sum[kPacks] = {};
+    for (Size d = 0; d < dims; ++d) {
+      for (int p = 0; p < kPacks; ++p) {
+        Pack a;
+        load(x + d * ldx + i + p * kPack, a);
+        a -= z[d];
+        sum[p] += a * a;
+      }
     }
-    d = 1;
-  } else {
-    for (Size i = 0; i < n; ++i) s[i] = 0.0;
+    for (int p = 0; p < kPacks; ++p) store(sum[p], s + i + p * kPack);
   }
-  // Two dimensions at a time halve the traffic on s, which bounds this loop.
-  for (; d + 1 < dims; d += 2) {
-    const double* x0 = x + d * ldx;
-    const double* x1 = x0 + ldx;
-    const double z0 = z[d];
-    const double z1 = z[d + 1];
+  for (Size k = i; k < n; ++k) s[k] = 0.0;
+  for (Size d = 0; d < dims; ++d) {
 #pragma omp simd
-    for (Size i = 0; i < n; ++i) {
-      const double a = x0[i] - z0;
-      const double b = x1[i] - z1;
-      s[i] += a * a + b * b;
+    for (Size k = i; k < n; ++k) {
+      const double a = x[d * ldx + k] - z[d];
+      s[k] += a * a;
     }
   }
 }

@@ -8,6 +8,8 @@
 
 #include "blas.h"
 #include "check.h"
+#include "parallel.h"
+#include "small_triangle.h"
 
 namespace ample {
 namespace {
@@ -17,18 +19,155 @@ int as_int(Index n) { return static_cast<int>(n); }
 CBLAS_TRANSPOSE trans(Op op) { return op == Op::none ? CblasNoTrans : CblasTrans; }
 
 // BLAS wants a leading dimension of at least one even for an empty matrix.
-template <class M>
-int ld(const M& m) {
-  return as_int(std::max<Index>(m.outerStride(), 1));
-}
+int ld(const MatrixRef& m) { return as_int(std::max<Index>(m.outerStride(), 1)); }
 
-// Triangular solves and factorisations below this size go to BLAS as they are; above, they are cut
-// in halves, whose coupling is a matrix product. OpenBLAS's own kernels reach a third of the
-// product's rate at sizes of a few hundred, the halves nearly all of it.
-constexpr Index kSolveBase = 64;
-constexpr Index kCholeskyBase = 96;
+// Triangular solves and factorisations are cut in halves, whose coupling is a matrix product, down
+// to small triangles. OpenBLAS's own reach a third of the product's rate at sizes of a few hundred,
+// the halves nearly all of it.
 
 Index half(Index n) { return (n / 2 + 15) / 16 * 16; }
+
+double flops(Index a, Index b, Index c) {
+  return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
+}
+
+/// Rows or columns of a result cut into pieces, one call of BLAS each. Each call packs the operand
+/// they share anew, so that pieces are kept wide; how many there are depends on the shape alone.
+class Pieces {
+ public:
+  Pieces(Index size, double work) : size_(size), work_(work) {
+    constexpr double kLeastWork = 1e6;
+    constexpr Index kLeastWidth = 16;
+    constexpr Index kWidth = 256;
+    constexpr Index kMost = 32;
+    if (work >= kLeastWork && size >= 2 * kLeastWidth) {
+      count_ = std::clamp<Index>((size + kWidth / 2) / kWidth, 2, kMost);
+    }
+  }
+
+  /// piece(first, width) for pieces of equal width.
+  template <class Piece>
+  void equal(const Piece& piece) const {
+    run([&](Index i) { return i == count_ ? size_ : size_ * i / count_ / 16 * 16; }, piece);
+  }
+  /// piece(first, width) for columns of a lower triangle, cut into pieces of equal area.
+  template <class Piece>
+  void triangle(const Piece& piece) const {
+    const auto boundary = [&](Index i) {
+      const double left = 1.0 - static_cast<double>(i) / static_cast<double>(count_);
+      return static_cast<Index>(static_cast<double>(size_) * (1.0 - std::sqrt(left)));
+    };
+    run(boundary, piece);
+  }
+
+ private:
+  template <class Boundary, class Piece>
+  void run(const Boundary& boundary, const Piece& piece) const {
+    const SerialBlas serial;
+    if (count_ == 1) {
+      piece(Index{0}, size_);
+      return;
+    }
+    parallel_for(count_, workers_for(work_), [&](Index i) {
+      const Index first = boundary(i);
+      piece(first, boundary(i + 1) - first);
+    });
+  }
+
+  Index size_;
+  double work_;
+  Index count_ = 1;
+};
+
+// The calls of BLAS; each works on one piece, on one thread.
+
+void gemm(double alpha, const MatrixRef& A, Op op_a, const MatrixRef& B, Op op_b, double beta,
+          Eigen::Ref<Matrix> C) {
+  const Index k = op_a == Op::none ? A.cols() : A.rows();
+  cblas_dgemm(CblasColMajor, trans(op_a), trans(op_b), as_int(C.rows()), as_int(C.cols()),
+              as_int(k), alpha, A.data(), ld(A), B.data(), ld(B), beta, C.data(), ld(C));
+}
+
+void syrk(double alpha, const MatrixRef& A, Op op, double beta, Eigen::Ref<Matrix> C) {
+  const Index k = op == Op::none ? A.cols() : A.rows();
+  cblas_dsyrk(CblasColMajor, CblasLower, trans(op), as_int(C.rows()), as_int(k), alpha, A.data(),
+              ld(A), beta, C.data(), ld(C));
+}
+
+void symm(double alpha, const MatrixRef& S, const MatrixRef& B, double beta, Eigen::Ref<Matrix> C) {
+  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, as_int(C.rows()), as_int(C.cols()), alpha,
+              S.data(), ld(S), B.data(), ld(B), beta, C.data(), ld(C));
+}
+
+void trmm(CBLAS_SIDE side, const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
+  cblas_dtrmm(CblasColMajor, side, CblasLower, trans(op), CblasNonUnit, as_int(B.rows()),
+              as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
+}
+
+void solve_right_small(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
+  const auto solve =
+      op == Op::none ? small_triangle::solve_right : small_triangle::solve_right_transposed;
+  solve(L.data(), L.outerStride(), L.rows(), B.data(), B.outerStride(), B.rows());
+}
+
+// op(L)⁻¹ B = (Bᵀ op(L)⁻ᵀ)ᵀ, some columns of B at a time.
+void solve_left_small(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
+  constexpr Index kTile = small_triangle::kMost;
+  Eigen::Matrix<double, kTile, kTile> storage;
+  for (Index first = 0; first < B.cols(); first += kTile) {
+    auto columns = B.middleCols(first, std::min(kTile, B.cols() - first));
+    auto tile = storage.topLeftCorner(columns.cols(), columns.rows());
+    tile = columns.transpose();
+    solve_right_small(L, op == Op::none ? Op::transpose : Op::none, tile);
+    columns = tile.transpose();
+  }
+}
+
+void solve_left_piece(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
+  const Index n = L.rows();
+  if (n <= small_triangle::kMost) {
+    solve_left_small(L, op, B);
+    return;
+  }
+  const Index h = half(n);
+  const auto L11 = L.topLeftCorner(h, h);
+  const auto L21 = L.bottomLeftCorner(n - h, h);
+  const auto L22 = L.bottomRightCorner(n - h, n - h);
+  auto B1 = B.topRows(h);
+  auto B2 = B.bottomRows(n - h);
+  if (op == Op::none) {
+    solve_left_piece(L11, op, B1);
+    gemm(-1.0, L21, Op::none, B1, Op::none, 1.0, B2);
+    solve_left_piece(L22, op, B2);
+  } else {
+    solve_left_piece(L22, op, B2);
+    gemm(-1.0, L21, Op::transpose, B2, Op::none, 1.0, B1);
+    solve_left_piece(L11, op, B1);
+  }
+}
+
+void solve_right_piece(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
+  const Index n = L.rows();
+  if (n <= small_triangle::kMost) {
+    solve_right_small(L, op, B);
+    return;
+  }
+  const Index h = half(n);
+  const auto L11 = L.topLeftCorner(h, h);
+  const auto L21 = L.bottomLeftCorner(n - h, h);
+  const auto L22 = L.bottomRightCorner(n - h, n - h);
+  auto B1 = B.leftCols(h);
+  auto B2 = B.rightCols(n - h);
+  if (op == Op::transpose) {
+    solve_right_piece(L11, op, B1);
+    gemm(-1.0, B1, Op::none, L21, Op::transpose, 1.0, B2);
+    solve_right_piece(L22, op, B2);
+  } else {
+    solve_right_piece(L22, op, B2);
+    gemm(-1.0, B2, Op::none, L21, Op::none, 1.0, B1);
+    solve_right_piece(L11, op, B1);
+  }
+}
 
 }  // namespace
 
@@ -39,25 +178,55 @@ void multiply(double alpha, const MatrixRef& A, Op op_a, const MatrixRef& B, Op 
   AMPLE_ASSERT(C.cols() == (op_b == Op::none ? B.cols() : B.rows()));
   AMPLE_ASSERT(k == (op_b == Op::none ? B.rows() : B.cols()));
   if (C.size() == 0) return;
-  const BlasThreads use(2.0 * static_cast<double>(C.size()) * static_cast<double>(k));
-  cblas_dgemm(CblasColMajor, trans(op_a), trans(op_b), as_int(C.rows()), as_int(C.cols()),
-              as_int(k), alpha, A.data(), ld(A), B.data(), ld(B), beta, C.data(), ld(C));
+  const double work = 2.0 * flops(C.rows(), C.cols(), k);
+  // Along the longer side of C, so that what every piece packs anew is the smaller operand.
+  if (C.cols() >= C.rows()) {
+    Pieces(C.cols(), work).equal([&](Index first, Index width) {
+      auto piece = C.middleCols(first, width);
+      if (op_b == Op::none) {
+        gemm(alpha, A, op_a, B.middleCols(first, width), op_b, beta, piece);
+      } else {
+        gemm(alpha, A, op_a, B.middleRows(first, width), op_b, beta, piece);
+      }
+    });
+  } else {
+    Pieces(C.rows(), work).equal([&](Index first, Index width) {
+      auto piece = C.middleRows(first, width);
+      if (op_a == Op::none) {
+        gemm(alpha, A.middleRows(first, width), op_a, B, op_b, beta, piece);
+      } else {
+        gemm(alpha, A.middleCols(first, width), op_a, B, op_b, beta, piece);
+      }
+    });
+  }
 }
 
 void gram(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) {
   AMPLE_ASSERT(C.rows() == A.cols() && C.cols() == A.cols());
   if (C.size() == 0) return;
-  const BlasThreads use(static_cast<double>(A.size()) * static_cast<double>(C.rows()));
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, as_int(C.rows()), as_int(A.rows()), alpha,
-              A.data(), ld(A), beta, C.data(), ld(C));
+  const Index n = C.rows();
+  Pieces(n, flops(A.rows(), n, n)).triangle([&](Index first, Index width) {
+    const Index below = n - first - width;
+    const auto columns = A.middleCols(first, width);
+    syrk(alpha, columns, Op::transpose, beta, C.block(first, first, width, width));
+    if (below == 0) return;
+    gemm(alpha, A.rightCols(below), Op::transpose, columns, Op::none, beta,
+         C.block(first + width, first, below, width));
+  });
 }
 
 void outer(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) {
   AMPLE_ASSERT(C.rows() == A.rows() && C.cols() == A.rows());
   if (C.size() == 0) return;
-  const BlasThreads use(static_cast<double>(A.size()) * static_cast<double>(C.rows()));
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, as_int(C.rows()), as_int(A.cols()), alpha,
-              A.data(), ld(A), beta, C.data(), ld(C));
+  const Index n = C.rows();
+  Pieces(n, flops(A.cols(), n, n)).triangle([&](Index first, Index width) {
+    const Index below = n - first - width;
+    const auto rows = A.middleRows(first, width);
+    syrk(alpha, rows, Op::none, beta, C.block(first, first, width, width));
+    if (below == 0) return;
+    gemm(alpha, A.bottomRows(below), Op::none, rows, Op::transpose, beta,
+         C.block(first + width, first, below, width));
+  });
 }
 
 void multiply_symmetric(double alpha, const MatrixRef& S, const MatrixRef& B, double beta,
@@ -65,85 +234,47 @@ void multiply_symmetric(double alpha, const MatrixRef& S, const MatrixRef& B, do
   AMPLE_ASSERT(S.rows() == S.cols() && S.cols() == B.rows());
   AMPLE_ASSERT(C.rows() == B.rows() && C.cols() == B.cols());
   if (C.size() == 0) return;
-  const BlasThreads use(2.0 * static_cast<double>(B.size()) * static_cast<double>(S.rows()));
-  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, as_int(C.rows()), as_int(C.cols()), alpha,
-              S.data(), ld(S), B.data(), ld(B), beta, C.data(), ld(C));
+  Pieces(C.cols(), 2.0 * flops(S.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
+    symm(alpha, S, B.middleCols(first, width), beta, C.middleCols(first, width));
+  });
 }
 
 void multiply_triangle_left(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.cols() == B.rows());
   if (B.size() == 0) return;
-  const BlasThreads use(static_cast<double>(B.size()) * static_cast<double>(L.rows()));
-  cblas_dtrmm(CblasColMajor, CblasLeft, CblasLower, trans(op), CblasNonUnit, as_int(B.rows()),
-              as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
+  Pieces(B.cols(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
+    trmm(CblasLeft, L, op, B.middleCols(first, width));
+  });
 }
 
 void multiply_triangle_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.rows() == B.cols());
   if (B.size() == 0) return;
-  const BlasThreads use(static_cast<double>(B.size()) * static_cast<double>(L.rows()));
-  cblas_dtrmm(CblasColMajor, CblasRight, CblasLower, trans(op), CblasNonUnit, as_int(B.rows()),
-              as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
+  Pieces(B.rows(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
+    trmm(CblasRight, L, op, B.middleRows(first, width));
+  });
 }
 
 void solve_left(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.cols() == B.rows());
   if (B.size() == 0) return;
-  const Index n = L.rows();
-  if (n <= kSolveBase) {
-    const BlasThreads use(static_cast<double>(B.size()) * static_cast<double>(n));
-    cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, trans(op), CblasNonUnit, as_int(B.rows()),
-                as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
-    return;
-  }
-  const Index h = half(n);
-  const auto L11 = L.topLeftCorner(h, h);
-  const auto L21 = L.bottomLeftCorner(n - h, h);
-  const auto L22 = L.bottomRightCorner(n - h, n - h);
-  auto B1 = B.topRows(h);
-  auto B2 = B.bottomRows(n - h);
-  if (op == Op::none) {
-    solve_left(L11, op, B1);
-    multiply(-1.0, L21, Op::none, B1, Op::none, 1.0, B2);
-    solve_left(L22, op, B2);
-  } else {
-    solve_left(L22, op, B2);
-    multiply(-1.0, L21, Op::transpose, B2, Op::none, 1.0, B1);
-    solve_left(L11, op, B1);
-  }
+  Pieces(B.cols(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
+    solve_left_piece(L, op, B.middleCols(first, width));
+  });
 }
 
 void solve_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.rows() == B.cols());
   if (B.size() == 0) return;
-  const Index n = L.rows();
-  if (n <= kSolveBase) {
-    const BlasThreads use(static_cast<double>(B.size()) * static_cast<double>(n));
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, trans(op), CblasNonUnit, as_int(B.rows()),
-                as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
-    return;
-  }
-  const Index h = half(n);
-  const auto L11 = L.topLeftCorner(h, h);
-  const auto L21 = L.bottomLeftCorner(n - h, h);
-  const auto L22 = L.bottomRightCorner(n - h, n - h);
-  auto B1 = B.leftCols(h);
-  auto B2 = B.rightCols(n - h);
-  if (op == Op::transpose) {
-    solve_right(L11, op, B1);
-    multiply(-1.0, B1, Op::none, L21, Op::transpose, 1.0, B2);
-    solve_right(L22, op, B2);
-  } else {
-    solve_right(L22, op, B2);
-    multiply(-1.0, B2, Op::none, L21, Op::none, 1.0, B1);
-    solve_right(L11, op, B1);
-  }
+  Pieces(B.rows(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
+    solve_right_piece(L, op, B.middleRows(first, width));
+  });
 }
 
 void solve(const MatrixRef& L, Op op, Eigen::Ref<Vector> x) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.cols() == x.size());
   if (x.size() == 0) return;
-  const BlasThreads use(static_cast<double>(L.size()));
+  const SerialBlas serial;
   cblas_dtrsv(CblasColMajor, CblasLower, trans(op), CblasNonUnit, as_int(L.rows()), L.data(), ld(L),
               x.data(), 1);
 }
@@ -152,11 +283,9 @@ bool cholesky(Eigen::Ref<Matrix> A) {
   AMPLE_ASSERT(A.rows() == A.cols());
   const Index n = A.rows();
   if (n == 0) return true;
-  if (n <= kCholeskyBase) {
-    const BlasThreads use(0.0);
-    const auto info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', as_int(n), A.data(), ld(A));
-    // dpotrf may call a NaN success; it then stands on the diagonal, as any bad entry ends there.
-    return info == 0 && A.diagonal().allFinite();
+  if (n <= small_triangle::kMost) {
+    // A bad entry ends on the diagonal: as no pivot, or as an infinite one.
+    return small_triangle::cholesky(A.data(), A.outerStride(), n) && A.diagonal().allFinite();
   }
   const Index h = half(n);
   auto A11 = A.topLeftCorner(h, h);
@@ -203,7 +332,8 @@ namespace {
 // L ← L⁻¹:  [L11 0; L21 L22]⁻¹ = [X11 0; −X22 L21 X11  X22]
 void invert_triangle(Eigen::Ref<Matrix> L) {
   const Index n = L.rows();
-  if (n <= kSolveBase) {
+  if (n <= small_triangle::kMost) {
+    const SerialBlas serial;
     const auto info = LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'L', 'N', as_int(n), L.data(), ld(L));
     AMPLE_ASSERT(info == 0);
     return;
@@ -212,8 +342,10 @@ void invert_triangle(Eigen::Ref<Matrix> L) {
   auto L11 = L.topLeftCorner(h, h);
   auto L21 = L.bottomLeftCorner(n - h, h);
   auto L22 = L.bottomRightCorner(n - h, n - h);
-  invert_triangle(L11);
-  invert_triangle(L22);
+  // The halves know nothing of each other; larger ones have pieces of their own to share out.
+  constexpr Index kAlone = 512;
+  parallel_for(2, n <= kAlone ? workers_for(flops(n, n, n) / 12.0) : 1,
+               [&](Index i) { invert_triangle(i == 0 ? L11 : L22); });
   multiply_triangle_right(L11, Op::none, L21);
   multiply_triangle_left(L22, Op::none, L21);
   L21 = -L21;
@@ -222,7 +354,8 @@ void invert_triangle(Eigen::Ref<Matrix> L) {
 // X ← lower triangle of XᵀX for a lower triangular X
 void square_triangle(Eigen::Ref<Matrix> X) {
   const Index n = X.rows();
-  if (n <= kSolveBase) {
+  if (n <= small_triangle::kMost) {
+    const SerialBlas serial;
     const auto info = LAPACKE_dlauum_work(LAPACK_COL_MAJOR, 'L', as_int(n), X.data(), ld(X));
     AMPLE_ASSERT(info == 0);
     return;

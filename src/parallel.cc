@@ -1,7 +1,8 @@
 #include "parallel.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -14,28 +15,63 @@
 namespace ample {
 namespace {
 
+// True on a thread that runs a piece: what it calls in turn it runs alone.
+thread_local bool inside_a_piece = false;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+/// Waits until `value` is no longer `old`: awake at first, since the next job of a fit comes within
+/// microseconds and waking a thread takes as long as a small job; then asleep.
+template <class T>
+T wait_for_change(const std::atomic<T>& value, T old) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kAwake = std::chrono::microseconds(200);
+  const auto start = Clock::now();
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (const T now = value.load(std::memory_order_acquire); now != old) return now;
+      pause();
+    }
+    std::this_thread::yield();  // the thread waited for may be on this very core
+  } while (Clock::now() - start < kAwake);
+  T now = old;
+  while (now == old) {
+    value.wait(old, std::memory_order_acquire);
+    now = value.load(std::memory_order_acquire);
+  }
+  return now;
+}
+
 /// Threads that wait for work. Starting one costs as much as a small kernel matrix, so they are
 /// started once and never end: at exit they are simply gone, which no destructor could do better
 /// while other static objects are being destroyed.
 class Pool {
  public:
+  static constexpr int kMostWorkers = 255;
+
   /// Runs work(1) … work(count−1) on the pool's threads and work(0) on the caller's. False, with
   /// nothing done, if the pool is at work for another caller.
   bool run(int count, const std::function<void(int)>& work) {
     const std::unique_lock<std::mutex> mine(in_use_, std::try_to_lock);
     if (!mine.owns_lock()) return false;
-    {
-      const std::lock_guard lock(mutex_);
-      while (started_ < count) std::thread(&Pool::wait_for_work, this, started_++).detach();
-      work_ = &work;
-      count_ = count;
-      unfinished_ = count - 1;
-      ++round_;
-    }
-    wake_.notify_all();
+    while (started_ < count) std::thread(&Pool::wait_for_work, this, started_++).detach();
+    work_ = &work;
+    unfinished_.store(count - 1, std::memory_order_relaxed);
+    // The number of workers travels with the number of the round: a worker that is not called must
+    // not look at anything else, since nobody waits for it.
+    const std::uint64_t round = (ticket_.load(std::memory_order_relaxed) >> 8U) + 1;
+    ticket_.store((round << 8U) | static_cast<std::uint64_t>(count), std::memory_order_release);
+    ticket_.notify_all();
     work(0);
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [&] { return unfinished_ == 0; });
+    for (int left = unfinished_.load(std::memory_order_acquire); left != 0;) {
+      left = wait_for_change(unfinished_, left);
+    }
     return true;
   }
 
@@ -54,49 +90,45 @@ class Pool {
 
  private:
   void wait_for_work(int worker) {
-    std::uint64_t seen = 0;
-    for (;;) {
-      const std::function<void(int)>* work = nullptr;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return round_ != seen; });
-        seen = round_;
-        if (worker >= count_) continue;
-        work = work_;
-      }
-      (*work)(worker);
-      const std::lock_guard lock(mutex_);
-      if (--unfinished_ == 0) finished_.notify_one();
+    inside_a_piece = true;
+    // Started before the first round that calls it.
+    for (std::uint64_t seen = 0;;) {
+      seen = wait_for_change(ticket_, seen);
+      if (worker >= static_cast<int>(seen & 255U)) continue;
+      (*work_)(worker);
+      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
     }
   }
 
   std::mutex in_use_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable finished_;
   const std::function<void(int)>* work_ = nullptr;
-  int count_ = 0;
+  std::atomic<std::uint64_t> ticket_{0};  // round · 256 + workers of the round
+  std::atomic<int> unfinished_{0};
   int started_ = 1;  // worker 0 is the caller
-  int unfinished_ = 0;
-  std::uint64_t round_ = 0;
 };
 
 }  // namespace
 
-void parallel_for(Index pieces, int workers, const std::function<void(Index, int)>& job) {
-  const auto count = static_cast<int>(std::min<Index>(workers, pieces));
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(std::max(count, 1)));
+void parallel_for(Index pieces, int workers, const std::function<void(Index)>& job) {
+  const auto count = static_cast<int>(std::min<Index>({workers, pieces, Pool::kMostWorkers}));
+  if (count <= 1 || inside_a_piece) {
+    for (Index i = 0; i < pieces; ++i) job(i);
+    return;
+  }
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(count));
   const std::function<void(int)> run = [&](int worker) {
     try {
-      const Index first = pieces * worker / count;
       const Index last = pieces * (worker + 1) / count;
-      for (Index i = first; i < last; ++i) job(i, worker);
+      for (Index i = pieces * worker / count; i < last; ++i) job(i);
     } catch (...) {
       errors[static_cast<std::size_t>(worker)] = std::current_exception();
     }
   };
-  if (count <= 1 || !Pool::instance().run(count, run)) {
-    for (Index i = 0; i < pieces; ++i) job(i, 0);
+  inside_a_piece = true;
+  const bool done = Pool::instance().run(count, run);
+  inside_a_piece = false;
+  if (!done) {
+    for (Index i = 0; i < pieces; ++i) job(i);
     return;
   }
   for (const auto& error : errors) {
@@ -105,9 +137,9 @@ void parallel_for(Index pieces, int workers, const std::function<void(Index, int
 }
 
 int workers_for(double work) {
-  // Waking a thread costs some 10 µs, in which one core does about 10⁵ such operations; below a few
-  // times that the second thread gains nothing worth its noise.
-  constexpr double kWorkPerThread = 3e5;
+  // A second thread is at work within some microseconds, in which one core does about 10⁴ such
+  // operations.
+  constexpr double kWorkPerThread = 1e5;
   return static_cast<int>(std::clamp(work / kWorkPerThread, 1.0, static_cast<double>(threads())));
 }
 

@@ -508,13 +508,21 @@ TEST_F(Cli, OrdersAndBatchesAreAsAsked) {
 
   // Sorting by a column is the same as sorting the file by it.
   std::vector<std::string> sorted = rows_;
-  std::ranges::stable_sort(sorted, {}, [](const std::string& row) { return std::stod(row); });
+  std::ranges::sort(sorted, {}, [](const std::string& row) { return std::stod(row); });
   store("sorted.csv", "x1,x2,y\n" + join(sorted));
   succeed({"fit", "data.csv", "--order", "x1", "--batch-size", "100", "--save", "a.ample"});
   succeed({"fit", "sorted.csv", "--batch-size", "100", "--save", "b.ample"});
   EXPECT_EQ(stored("a.ample"), stored("b.ample"));
   fit_model("c.ample");
   EXPECT_NE(stored("a.ample"), stored("c.ample"));
+  // Ties stay in the order of the file.
+  std::string tied = "x1,x2,y,key\n";
+  for (const std::string& row : rows_) tied += row + ",7\n";
+  store("tied.csv", tied);
+  succeed({"fit", "tied.csv", "--inputs", "x1,x2", "--target", "y", "--order", "key",
+           "--batch-size", "100", "--save", "e.ample"});
+  EXPECT_EQ(succeed({"predict", "e.ample", "data.csv"}),
+            succeed({"predict", "c.ample", "data.csv"}));
   // Streamed or read as a whole.
   succeed({"fit", "data.csv", "--batches", "3", "--save", "d.ample"});
   EXPECT_EQ(succeed({"predict", "c.ample", "data.csv"}),

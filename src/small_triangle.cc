@@ -1,0 +1,181 @@
+#include "small_triangle.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vectorised.h"
+
+namespace ample::small_triangle {
+namespace {
+
+/// The triangle as a solve meets it: row j holds what column j of the solution takes from the
+/// columns before it.
+struct Coefficients {
+  alignas(64) double row[kMost][kMost];
+  double inverse[kMost];  // of the diagonal
+};
+
+/// `packs`·8 rows of B: x_j = (b_j − Σ_{k<j} x_k c_jk) / d_j, two columns at a time so that each
+/// x_k is loaded once for both. Column j stands at B + j·step.
+template <int packs>
+AMPLE_INLINE void solve_rows(const Coefficients& c, Size n, double* B, Size step) {
+  Size j = 0;
+  for (; j + 1 < n; j += 2) {
+    double* b0 = B + j * step;
+    double* b1 = b0 + step;
+    Pack x0[packs];
+    Pack x1[packs];
+    for (int p = 0; p < packs; ++p) {
+      load(b0 + p * kPack, x0[p]);
+      load(b1 + p * kPack, x1[p]);
+    }
+    const double* c0 = c.row[j];
+    const double* c1 = c.row[j + 1];
+    for (Size k = 0; k < j; ++k) {
+      const double* x = B + k * step;
+      for (int p = 0; p < packs; ++p) {
+        Pack v;
+        load(x + p * kPack, v);
+        x0[p] -= c0[k] * v;
+        x1[p] -= c1[k] * v;
+      }
+    }
+    for (int p = 0; p < packs; ++p) {
+      x0[p] *= c.inverse[j];
+      x1[p] = (x1[p] - c1[j] * x0[p]) * c.inverse[j + 1];
+      store(x0[p], b0 + p * kPack);
+      store(x1[p], b1 + p * kPack);
+    }
+  }
+  if (j == n) return;
+  double* b0 = B + j * step;
+  for (int p = 0; p < packs; ++p) {
+    Pack x0;
+    load(b0 + p * kPack, x0);
+    for (Size k = 0; k < j; ++k) {
+      Pack v;
+      load(B + k * step + p * kPack, v);
+      x0 -= c.row[j][k] * v;
+    }
+    x0 *= c.inverse[j];
+    store(x0, b0 + p * kPack);
+  }
+}
+
+AMPLE_VECTORISED
+void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
+  constexpr int kPacks = 4;
+  Size r = 0;
+  for (; r + kPacks * kPack <= rows; r += kPacks * kPack) solve_rows<kPacks>(c, n, B + r, step);
+  for (; r + kPack <= rows; r += kPack) solve_rows<1>(c, n, B + r, step);
+  if (r == rows) return;
+  // The rest, made up to a whole pack.
+  alignas(64) double rest[kMost * kPack];
+  for (Size j = 0; j < n; ++j) {
+    for (Size i = 0; i < kPack; ++i) rest[j * kPack + i] = r + i < rows ? B[j * step + r + i] : 0.0;
+  }
+  solve_rows<1>(c, n, rest, kPack);
+  for (Size j = 0; j < n; ++j) {
+    for (Size i = 0; r + i < rows; ++i) B[j * step + r + i] = rest[j * kPack + i];
+  }
+}
+
+/// `packs`·8 rows of columns j and j + 1 of the working copy take what the columns before them
+/// give.
+template <int packs>
+AMPLE_INLINE void update_two(double* A, Size j, Size row) {
+  Pack a0[packs];
+  Pack a1[packs];
+  double* b0 = A + j * kMost + row;
+  double* b1 = b0 + kMost;
+  for (int p = 0; p < packs; ++p) {
+    load(b0 + p * kPack, a0[p]);
+    load(b1 + p * kPack, a1[p]);
+  }
+  for (Size k = 0; k < j; ++k) {
+    const double* l = A + k * kMost;
+    for (int p = 0; p < packs; ++p) {
+      Pack v;
+      load(l + row + p * kPack, v);
+      a0[p] -= l[j] * v;
+      a1[p] -= l[j + 1] * v;
+    }
+  }
+  for (int p = 0; p < packs; ++p) {
+    store(a0[p], b0 + p * kPack);
+    store(a1[p], b1 + p * kPack);
+  }
+}
+
+/// Cholesky of A [kMost,kMost], of which the first `size` rows and columns count; an even number.
+AMPLE_VECTORISED
+bool factorize(double* A, Size size) {
+  constexpr int kPacks = 4;
+  for (Size j = 0; j < size; j += 2) {
+    Size row = j / kPack * kPack;
+    for (; row + kPacks * kPack <= kMost && row + (kPacks - 1) * kPack < size;
+         row += kPacks * kPack) {
+      update_two<kPacks>(A, j, row);
+    }
+    for (; row < size; row += kPack) update_two<1>(A, j, row);
+
+    double* a0 = A + j * kMost;
+    double* a1 = a0 + kMost;
+    if (!(a0[j] > 0.0)) return false;
+    const double d0 = std::sqrt(a0[j]);
+    const double l = a0[j + 1] / d0;
+    const double pivot = a1[j + 1] - l * l;
+    if (!(pivot > 0.0)) return false;
+    const double d1 = std::sqrt(pivot);
+    const double inverse0 = 1.0 / d0;
+    const double inverse1 = 1.0 / d1;
+    for (Size i = j + 2; i < kMost; ++i) {
+      a0[i] *= inverse0;
+      a1[i] = (a1[i] - l * a0[i]) * inverse1;
+    }
+    a0[j] = d0;
+    a0[j + 1] = l;
+    a1[j + 1] = d1;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool cholesky(double* A, Size lda, Size n) {
+  // A copy whose columns are padded to whole packs, with the identity below and to the right.
+  alignas(64) double copy[kMost * kMost];
+  const Size size = (n + 1) / 2 * 2;
+  for (Size j = 0; j < size; ++j) {
+    double* to = copy + j * kMost;
+    std::fill(to, to + kMost, 0.0);
+    if (j < n) std::copy(A + j * lda + j, A + j * lda + n, to + j);
+  }
+  if (size > n) copy[n * kMost + n] = 1.0;
+  if (!factorize(copy, size)) return false;
+  for (Size j = 0; j < n; ++j) {
+    std::copy(copy + j * kMost + j, copy + j * kMost + n, A + j * lda + j);
+  }
+  return true;
+}
+
+void solve_right_transposed(const double* L, Size ldl, Size n, double* B, Size ldb, Size rows) {
+  Coefficients c;  // NOLINT(*-member-init): only the part in use is filled and read
+  for (Size k = 0; k < n; ++k) {
+    for (Size j = k + 1; j < n; ++j) c.row[j][k] = L[j + k * ldl];
+    c.inverse[k] = 1.0 / L[k + k * ldl];
+  }
+  solve_all_rows(c, n, B, ldb, rows);
+}
+
+void solve_right(const double* L, Size ldl, Size n, double* B, Size ldb, Size rows) {
+  // From the last column to the first: the same solve with both orders reversed.
+  Coefficients c;  // NOLINT(*-member-init): see above
+  for (Size j = 0; j < n; ++j) {
+    for (Size k = j + 1; k < n; ++k) c.row[n - 1 - j][n - 1 - k] = L[k + j * ldl];
+    c.inverse[n - 1 - j] = 1.0 / L[j + j * ldl];
+  }
+  solve_all_rows(c, n, B + (n - 1) * ldb, -ldb, rows);
+}
+
+}  // namespace ample::small_triangle
