@@ -44,29 +44,35 @@ class ArcCosineLeaf final : public Leaf {
       const Eigen::ArrayXd k = scale * J(theta);  // at σ² = 1
       const Eigen::ArrayXd K_bar_j = K_bar.col(j).array();
       const Eigen::ArrayXd w = scalar(kVariance) * K_bar_j;
-      const Eigen::ArrayXd slope = scale * dJ_dcos(theta);
-      // Adjoints of a, p and q.
-      const Eigen::ArrayXd a_bar = w * slope / (x.norm * z.norm[j]);
-      const Eigen::ArrayXd p_bar = w * (n * k - slope * theta.cos()) / (2.0 * x.norm.square());
-      const Eigen::ArrayXd q_bar =
-          w * (n * k - slope * theta.cos()) / (2.0 * z.norm[j] * z.norm[j]);
+      // Adjoints of cos θ and of log √(pq). Between near points the first is huge and what it meets
+      // tiny: with u = x/√p, v = z/√q the derivatives of cos θ are written in u − v and 1 − cos θ,
+      // where the difference of a, p and q would leave nothing but rounding.
+      const Eigen::ArrayXd cos_bar = w * scale * dJ_dcos(theta);
+      const Eigen::ArrayXd log_bar = w * (n * k);
+      const Eigen::ArrayXd one_minus_cos = 2.0 * (0.5 * theta).sin().square();
+      const auto weight_bar = [&](const Eigen::ArrayXd& u, double v) {
+        const Eigen::ArrayXd squares = u.square() + v * v;
+        return 0.5 *
+               (cos_bar * (one_minus_cos * squares - (u - v).square()) + log_bar * squares).sum();
+      };
       if (into.theta != nullptr) {
         into.theta[offset(kVariance)] += (K_bar_j * k).sum();
-        into.theta[offset(kBias)] += (a_bar + p_bar + q_bar).sum();
+        into.theta[offset(kBias)] += weight_bar(x.norm.inverse(), 1.0 / z.norm[j]);
       }
       for (Index d = 0; d < active(X.cols()); ++d) {
-        const auto x_d = X.col(column(d)).array();
-        const double z_d = Z(j, column(d));
+        const Eigen::ArrayXd u = X.col(column(d)).array() / x.norm;
+        const double v = Z(j, column(d)) / z.norm[j];
         const double weight = value(kWeight, d);
         if (into.theta != nullptr) {
-          into.theta[offset(kWeight) + (is_ard(kWeight) ? d : 0)] +=
-              (a_bar * x_d * z_d + p_bar * x_d.square() + q_bar * z_d * z_d).sum();
+          into.theta[offset(kWeight) + (is_ard(kWeight) ? d : 0)] += weight_bar(u, v);
         }
         if (into.X != nullptr) {
-          into.X->col(column(d)).array() += weight * (a_bar * z_d + 2.0 * p_bar * x_d);
+          into.X->col(column(d)).array() +=
+              weight * (cos_bar * (v - u + one_minus_cos * u) + log_bar * u) / x.norm;
         }
         if (into.Z != nullptr) {
-          (*into.Z)(j, column(d)) += weight * ((a_bar * x_d).sum() + 2.0 * q_bar.sum() * z_d);
+          (*into.Z)(j, column(d)) +=
+              weight / z.norm[j] * (cos_bar * (u - v + one_minus_cos * v) + log_bar * v).sum();
         }
       }
     }
