@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include <Eigen/Eigenvalues>
 
+#include "ample/threads.h"
 #include "check.h"
 #include "linalg.h"
+#include "parallel.h"
 
 namespace ample {
 namespace {
@@ -18,8 +21,26 @@ namespace {
 constexpr double kJitterFirst = 1e-8;
 constexpr double kJitterLast = 1e-3;
 
-// Rows of K̄_fb formed at a time, so that it never stands in memory whole.
-constexpr Index kRowBlock = 1024;
+/// The batch in blocks of rows, each taken through all its steps on one thread while it is in
+/// cache; K̄_fb never stands in memory whole. A small batch is one block, whose steps share out
+/// their own work.
+struct RowBlocks {
+  static constexpr Index kRows = 256;
+  Index rows;
+  Index count;
+
+  // A multiple of four blocks, so that two or four threads get the same number.
+  explicit RowBlocks(Index N) : rows(N), count(N < 4 * kRows ? 1 : (N / kRows + 3) / 4 * 4) {}
+
+  /// Calls job(block, first row, rows) for each.
+  template <class Job>
+  void run(const Job& job) const {
+    parallel_for(count, threads(), [&](Index block) {
+      const Index first = rows * block / count;
+      job(block, first, rows * (block + 1) / count - first);
+    });
+  }
+};
 
 double log_2pi_variance(double variance) { return std::log(2.0 * std::numbers::pi * variance); }
 
@@ -63,15 +84,20 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   if (!extended && !factorize_prior(jitter)) return false;
 
   // Vᵀ = K_fb L⁻ᵀ   [N,M]
-  f_.Vt.resize(N, M);
-  kernel.evaluate(X_, Z_, f_.Vt);
-  solve_right(f_.L, Op::transpose, f_.Vt);
-
   // A = V Vᵀ/σ² + past,   c = V y/σ² + past   (5)
+  f_.Vt.resize(N, M);
+  const RowBlocks blocks(N);
+  Matrix Vy(M, blocks.count);
+  blocks.run([&](Index block, Index first, Index rows) {
+    auto Vt = f_.Vt.middleRows(first, rows);
+    kernel.evaluate(X_.middleRows(first, rows), Z_, Vt);
+    solve_right(f_.L, Op::transpose, Vt);
+    Vy.col(block).noalias() = Vt.transpose() * y_.segment(first, rows);
+  });
+  f_.c = Vy.rowwise().sum() / noise_variance;
   f_.A.resize(M, M);
   gram(1.0 / noise_variance, f_.Vt, 0.0, f_.A);
   f_.residual = kernel.diagonal(X_).sum() - noise_variance * f_.A.trace();
-  f_.c.noalias() = f_.Vt.transpose() * y_ / noise_variance;
   f_.past_residual = 0.0;
   if (extended) {
     f_.H = old_.A;
@@ -153,7 +179,7 @@ void OnlineBound::carry_past_nested() {
   }
   f_.Wt = f_.L.topLeftCorner(M_a, M_a);
   clear_upper(f_.Wt);
-  solve_left(old_.L, Op::none, f_.Wt);
+  solve_left_triangle(old_.L, f_.Wt);
   f_.H = old_.A;
   multiply_triangle_left(f_.Wt, Op::transpose, f_.H);
   multiply_triangle_right(f_.Wt, Op::none, f_.H);
@@ -262,24 +288,42 @@ const BoundGradient& OnlineBound::gradient() {
   }
 
   // K̄_fb = (Vᵀ(I − D⁻¹) + e μᵀ) L⁻¹/σ²,   e = y − Vᵀμ.   For N > M it pays to apply L⁻¹ first.
-  const Vector e = y_ - f_.Vt * mu;
-  Vector nu = mu;  // L⁻ᵀ μ
-  solve(f_.L, Op::transpose, nu);
   const bool inverse_first = N > M;
+  Vector right = mu;
   if (inverse_first) {
     B_ = I_minus_D_inv;
     solve_right(f_.L, Op::none, B_);
+    solve(f_.L, Op::transpose, right);
   }
-  for (Index first = 0; first < N; first += kRowBlock) {
-    const Index rows = std::min(kRowBlock, N - first);
-    K_fb_bar_.resize(rows, M);
+  const RowBlocks blocks(N);
+  struct Part {
+    Vector theta;
+    Matrix Z;
+    double e_squared = 0.0;
+  };
+  std::vector<Part> parts(static_cast<std::size_t>(blocks.count));
+  blocks.run([&](Index block, Index first, Index rows) {
     const auto Vt = f_.Vt.middleRows(first, rows);
-    multiply(1.0 / sigma2, Vt, Op::none, inverse_first ? B_ : I_minus_D_inv, Op::none, 0.0,
-             K_fb_bar_);
-    if (!inverse_first) solve_right(f_.L, Op::none, K_fb_bar_);
-    K_fb_bar_.noalias() += (e.segment(first, rows) / sigma2) * nu.transpose();
-    kernel_->pull_back(X_.middleRows(first, rows), Z_, K_fb_bar_,
-                       {.theta = &gradient_.theta, .Z = Z_bar});
+    const Vector e = y_.segment(first, rows) - Vt * mu;
+    thread_local Matrix storage;
+    if (storage.rows() < rows || storage.cols() != M) storage.resize(rows, M);
+    auto K_fb_bar = storage.topRows(rows);
+    K_fb_bar.noalias() = (e / sigma2) * right.transpose();
+    multiply(1.0 / sigma2, Vt, Op::none, inverse_first ? B_ : I_minus_D_inv, Op::none, 1.0,
+             K_fb_bar);
+    if (!inverse_first) solve_right(f_.L, Op::none, K_fb_bar);
+    Part& part = parts[static_cast<std::size_t>(block)];
+    part.e_squared = e.squaredNorm();
+    part.theta = Vector::Zero(kernel_->num_parameters());
+    if (moving) part.Z = Matrix::Zero(M, Z_.cols());
+    kernel_->pull_back(X_.middleRows(first, rows), Z_, K_fb_bar,
+                       {.theta = &part.theta, .Z = moving ? &part.Z : nullptr});
+  });
+  double e_squared = 0.0;
+  for (const Part& part : parts) {
+    e_squared += part.e_squared;
+    gradient_.theta += part.theta;
+    if (moving) gradient_.Z += part.Z;
   }
 
   kernel_->pull_back_lower(Z_, K_bb_bar_, {.theta = &gradient_.theta, .X = Z_bar});
@@ -295,7 +339,7 @@ const BoundGradient& OnlineBound::gradient() {
   // ‖e‖²
   const double log_noise_bar =
       0.5 * (static_cast<double>(M) - trace_D_inv - trace_inverse_H - static_cast<double>(N)) +
-      0.5 * (e.squaredNorm() + f_.residual) / sigma2;
+      0.5 * (e_squared + f_.residual) / sigma2;
   gradient_.noise_variance = log_noise_bar / sigma2;
   return gradient_;
 }

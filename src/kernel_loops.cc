@@ -32,24 +32,33 @@ inline double exp_negative(double a) {
   return a <= kExpUnderflow ? 0.0 : e;
 }
 
+// Sums run in several registers at once: one alone would wait for its last addition each time.
+constexpr int kLanes = 4;
+
+AMPLE_INLINE double total(const Pack (&sum)[kLanes]) {
+  const Pack all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  double out = 0.0;
+  for (int i = 0; i < kPack; ++i) out += all[i];
+  return out;
+}
+
 }  // namespace
 
 AMPLE_VECTORISED
 void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z, double* s) {
   // Sums stay in registers over all dimensions; kept in s, their traffic would bound this loop.
-  constexpr int kPacks = 4;
   Size i = 0;
-  for (; i + kPacks * kPack <= n; i += kPacks * kPack) {
-    Pack sum[kPacks] = {};
+  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
+    Pack sum[kLanes] = {};
     for (Size d = 0; d < dims; ++d) {
-      for (int p = 0; p < kPacks; ++p) {
+      for (int p = 0; p < kLanes; ++p) {
         Pack a;
         load(x + d * ldx + i + p * kPack, a);
         a -= z[d];
         sum[p] += a * a;
       }
     }
-    for (int p = 0; p < kPacks; ++p) store(sum[p], s + i + p * kPack);
+    for (int p = 0; p < kLanes; ++p) store(sum[p], s + i + p * kPack);
   }
   for (Size k = i; k < n; ++k) s[k] = 0.0;
   for (Size d = 0; d < dims; ++d) {
@@ -173,10 +182,20 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 
 AMPLE_VECTORISED
 double dot(const double* a, const double* b, Size n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (Size i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+  Pack sum[kLanes] = {};
+  Size i = 0;
+  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
+    for (int p = 0; p < kLanes; ++p) {
+      Pack u;
+      Pack v;
+      load(a + i + p * kPack, u);
+      load(b + i + p * kPack, v);
+      sum[p] += u * v;
+    }
+  }
+  double rest = 0.0;
+  for (; i < n; ++i) rest += a[i] * b[i];
+  return total(sum) + rest;
 }
 
 AMPLE_VECTORISED
@@ -188,27 +207,37 @@ void multiply(const double* a, const double* b, Size n, double factor, double* w
 AMPLE_VECTORISED
 Moments weigh_differences(const double* x, double z, const double* w, Size n, double factor,
                           double* x_bar) {
-  double first = 0.0;
-  double second = 0.0;
-  if (x_bar == nullptr) {
-#pragma omp simd reduction(+ : first, second)
-    for (Size i = 0; i < n; ++i) {
-      const double delta = x[i] - z;
-      const double weighted = w[i] * delta;
-      first += weighted;
-      second += weighted * delta;
-    }
-  } else {
-#pragma omp simd reduction(+ : first, second)
-    for (Size i = 0; i < n; ++i) {
-      const double delta = x[i] - z;
-      const double weighted = w[i] * delta;
-      first += weighted;
-      second += weighted * delta;
-      x_bar[i] += factor * weighted;
+  Pack first[kLanes] = {};
+  Pack second[kLanes] = {};
+  Size i = 0;
+  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
+    for (int p = 0; p < kLanes; ++p) {
+      const Size at = i + p * kPack;
+      Pack delta;
+      Pack weighted;
+      load(x + at, delta);
+      load(w + at, weighted);
+      delta -= z;
+      weighted *= delta;
+      first[p] += weighted;
+      second[p] += weighted * delta;
+      if (x_bar != nullptr) {
+        Pack sum;
+        load(x_bar + at, sum);
+        sum += factor * weighted;
+        store(sum, x_bar + at);
+      }
     }
   }
-  return {first, second};
+  Moments moments{total(first), total(second)};
+  for (; i < n; ++i) {
+    const double delta = x[i] - z;
+    const double weighted = w[i] * delta;
+    moments.first += weighted;
+    moments.second += weighted * delta;
+    if (x_bar != nullptr) x_bar[i] += factor * weighted;
+  }
+  return moments;
 }
 
 AMPLE_VECTORISED

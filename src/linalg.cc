@@ -40,7 +40,7 @@ class Pieces {
     constexpr Index kLeastWidth = 16;
     constexpr Index kWidth = 256;
     constexpr Index kMost = 32;
-    if (work >= kLeastWork && size >= 2 * kLeastWidth) {
+    if (!inside_piece() && work >= kLeastWork && size >= 2 * kLeastWidth) {
       count_ = std::clamp<Index>((size + kWidth / 2) / kWidth, 2, kMost);
     }
   }
@@ -269,6 +269,21 @@ void solve_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   Pieces(B.rows(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
     solve_right_piece(L, op, B.middleRows(first, width));
   });
+}
+
+void solve_left_triangle(const MatrixRef& L, Eigen::Ref<Matrix> B) {
+  AMPLE_ASSERT(L.rows() == L.cols() && L.cols() == B.rows() && B.rows() == B.cols());
+  const Index n = L.rows();
+  if (n <= small_triangle::kMost) return solve_left(L, Op::none, B);
+  // [L11 0; L21 L22]⁻¹ [B11 0; B21 B22] = [X11 0; L22⁻¹(B21 − L21 X11)  L22⁻¹ B22]
+  const Index h = half(n);
+  const auto L22 = L.bottomRightCorner(n - h, n - h);
+  auto B11 = B.topLeftCorner(h, h);
+  auto B21 = B.bottomLeftCorner(n - h, h);
+  solve_left_triangle(L.topLeftCorner(h, h), B11);
+  multiply(-1.0, L.bottomLeftCorner(n - h, h), Op::none, B11, Op::none, 1.0, B21);
+  solve_left(L22, Op::none, B21);
+  solve_left_triangle(L22, B.bottomRightCorner(n - h, n - h));
 }
 
 void solve(const MatrixRef& L, Op op, Eigen::Ref<Vector> x) {

@@ -33,6 +33,9 @@ void multiply_triangle_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B);
 void solve_left(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B);
 void solve_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B);
 
+/// B ← L⁻¹ B for a lower triangular B with zeros above its diagonal; half the work of solve_left.
+void solve_left_triangle(const MatrixRef& L, Eigen::Ref<Matrix> B);
+
 /// x ← op(L)⁻¹ x.
 void solve(const MatrixRef& L, Op op, Eigen::Ref<Vector> x);
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "ample/threads.h"
@@ -15,7 +16,7 @@
 namespace ample {
 namespace {
 
-// True on a thread that runs a piece: what it calls in turn it runs alone.
+// True on a thread that runs one of several pieces: what it calls in turn it runs alone.
 thread_local bool inside_a_piece = false;
 
 void pause() {
@@ -109,28 +110,24 @@ class Pool {
 
 }  // namespace
 
+bool inside_piece() { return inside_a_piece; }
+
 void parallel_for(Index pieces, int workers, const std::function<void(Index)>& job) {
+  if (pieces == 1) return job(0);
   const auto count = static_cast<int>(std::min<Index>({workers, pieces, Pool::kMostWorkers}));
-  if (count <= 1 || inside_a_piece) {
-    for (Index i = 0; i < pieces; ++i) job(i);
-    return;
-  }
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(count));
-  const std::function<void(int)> run = [&](int worker) {
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(std::max(count, 1)));
+  const auto run = [&](int worker, int of) {
     try {
-      const Index last = pieces * (worker + 1) / count;
-      for (Index i = pieces * worker / count; i < last; ++i) job(i);
+      const Index last = pieces * (worker + 1) / of;
+      for (Index i = pieces * worker / of; i < last; ++i) job(i);
     } catch (...) {
       errors[static_cast<std::size_t>(worker)] = std::current_exception();
     }
   };
-  inside_a_piece = true;
-  const bool done = Pool::instance().run(count, run);
-  inside_a_piece = false;
-  if (!done) {
-    for (Index i = 0; i < pieces; ++i) job(i);
-    return;
-  }
+  const bool nested = std::exchange(inside_a_piece, true);
+  const std::function<void(int)> share = [&](int worker) { run(worker, count); };
+  if (nested || count <= 1 || !Pool::instance().run(count, share)) run(0, 1);
+  inside_a_piece = nested;
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);
   }

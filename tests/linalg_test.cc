@@ -247,6 +247,15 @@ TEST_P(Linalg, CholeskyOfAnIndefiniteMatrixFails) {
   EXPECT_FALSE(cholesky(zero));
 }
 
+TEST_P(Linalg, SolveOfATriangleIsTheSolve) {
+  const Factor L = factor();
+  const Matrix B = lower(random_.normal(n(), n()));
+  const Matrix expected = L.L.triangularView<Eigen::Lower>().solve(B);
+  const Matrix X = inside_a_larger_matrix(B, [&](auto&& Y) { solve_left_triangle(L.stored(), Y); });
+  EXPECT_LE(relative_error(X, expected), kTolerance);
+  EXPECT_EQ(X, lower(X));
+}
+
 TEST_P(Linalg, CholeskyOfAMatrixWithOneValueThatIsNotFiniteFails) {
   if (n() == 0) return;
   const Matrix S = positive_definite();

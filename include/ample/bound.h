@@ -106,7 +106,6 @@ class OnlineBound {
   Matrix D_inv_;     // [M,M]
   Matrix K_bb_bar_;  // [M,M]
   Matrix B_;         // [M,M] (I − D⁻¹) L⁻¹
-  Matrix K_fb_bar_;  // a block of rows of [N,M]
   Matrix E_;         // [M,M_a] D⁻¹ H
   BoundGradient gradient_;
 };
