@@ -24,6 +24,7 @@
 
 namespace ample {
 
+/// Where a model starts, how it chooses its points and how it fits. Every option has a default.
 struct ContinualGPOptions {
   /// Where the hyperparameters start, their bounds, and which of them are fixed. The noise variance
   /// starts at 0.1 as in the paper.
@@ -75,6 +76,7 @@ struct BatchReport {
   double seconds_fit = 0.0;
 };
 
+/// The model. observe() learns; all else asks and changes nothing.
 class ContinualGP {
  public:
   /// All that a model is: what it takes to go on as if it had never stopped.
@@ -106,10 +108,12 @@ class ContinualGP {
   /// Derivatives of mean and variance with respect to the query points.
   [[nodiscard]] PredictionGradient gradient(const MatrixRef& X) const;
 
+  /// As fitted so far, in scaled units; so is the noise variance.
   [[nodiscard]] const Kernel& kernel() const { return model_.theta.kernel; }
   [[nodiscard]] double noise_variance() const { return model_.theta.noise(); }
-  /// M, and the inducing inputs in the units of the data [M,D].
+  /// M, the number of inducing points.
   [[nodiscard]] Index size() const;
+  /// In the units of the data   [M,D].
   [[nodiscard]] Matrix inducing_inputs() const;
   [[nodiscard]] Index rows_seen() const { return model_.targets.count; }
   [[nodiscard]] Index batches() const { return model_.batches; }

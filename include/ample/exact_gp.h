@@ -57,6 +57,7 @@ class ExactEvidence {
   double value_ = 0.0;
 };
 
+/// The model: hyperparameters, and the data that it is conditioned on.
 class ExactGP {
  public:
   explicit ExactGP(Hyperparameters hyperparameters);

@@ -15,6 +15,7 @@
 
 namespace ample {
 
+/// θ: a kernel and a noise variance, with their bounds.
 struct Hyperparameters {
   Kernel kernel;
   /// σ², one number. 1e-6 is the floor of the paper's experiments: on standardised targets a

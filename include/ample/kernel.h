@@ -31,12 +31,14 @@ struct Positive {
   Positive(std::initializer_list<double> list) : values(list) {}  // NOLINT(*-explicit-*)
   explicit Positive(std::vector<double> list) : values(std::move(list)) {}
 
+  /// The same with other bounds for the optimiser.
   [[nodiscard]] Positive within(double lower_bound, double upper_bound) const {
     Positive copy = *this;
     copy.lower = lower_bound;
     copy.upper = upper_bound;
     return copy;
   }
+  /// The same, kept at its value by the optimiser.
   [[nodiscard]] Positive fixed() const {
     Positive copy = *this;
     copy.is_fixed = true;
@@ -143,6 +145,7 @@ struct PullBack {
 
 class KernelNode;
 
+/// A covariance function: an immutable value, cheap to copy.
 class Kernel {
  public:
   // A kernel is written as its struct; the conversion is the point.

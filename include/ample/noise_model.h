@@ -15,6 +15,7 @@
 
 namespace ample {
 
+/// Running mean and variance of all targets.
 struct NoiseModel {
   Index count = 0;
   double mean = 0.0;

@@ -31,6 +31,7 @@ namespace ample {
 /// `minimize`.
 using Objective = std::function<bool(const Vector& x, double& value, Vector& gradient)>;
 
+/// When a run ends, and how far a step may go.
 struct MinimizeOptions {
   /// A hyperparameter fit takes 20 to 100 evaluations; this only ends a runaway.
   int max_evaluations = 1000;
@@ -72,6 +73,7 @@ struct Curvature {
   std::vector<Pair> pairs;
 };
 
+/// Why a run ended.
 enum class Termination {
   gradient,         // the projected gradient is within its tolerance
   value_tolerance,  // a full quasi-Newton step decreased f by less than a value tolerance
@@ -83,6 +85,7 @@ enum class Termination {
 
 std::string_view to_string(Termination termination);
 
+/// How a run went.
 struct MinimizeSummary {
   Termination termination = Termination::failed_start;
   std::string message;       // one line for a person

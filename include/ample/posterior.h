@@ -28,6 +28,7 @@ struct JointPrediction {
   Matrix covariance;  // [N,N]
 };
 
+/// What a state predicts, in its own scaled units.
 class Posterior {
  public:
   explicit Posterior(State state);

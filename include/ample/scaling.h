@@ -8,6 +8,7 @@
 
 namespace ample {
 
+/// Means and scales of inputs and target.
 struct Scaling {
   Vector input_mean;   // [D]
   Vector input_scale;  // [D], positive

@@ -41,6 +41,7 @@ struct Snapshot {
   int format_version;
   std::string ample_version;  // that wrote it
 };
+/// The model with its notes. Throws like load().
 [[nodiscard]] Snapshot load_snapshot(const std::string& path);
 
 }  // namespace ample

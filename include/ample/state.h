@@ -15,6 +15,7 @@
 
 namespace ample {
 
+/// The state, with the factors that predictions need.
 struct State {
   Kernel kernel;          // θ
   double noise_variance;  // σ²

@@ -62,8 +62,10 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The model.
     history_ : list of BatchReport
         What each batch did.
-    n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+    n_features_in_ : int
+        The number of inputs.
+    feature_names_in_ : array of str
+        Their names, if the data of the first batch had names.
 
     Examples
     --------
