@@ -4,12 +4,10 @@
 //
 //   machine_ratios [--rounds R] [--json FILE]
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -23,16 +21,14 @@
 #include "blas.h"
 #include "kernel_loops.h"
 #include "linalg.h"
+#include "measure.h"
 #include "parallel.h"
 
 namespace ample {
 namespace {
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+using bench::random_matrix;
+using bench::seconds;
 
 struct Measurement {
   std::string name;
@@ -42,14 +38,6 @@ struct Measurement {
 
   [[nodiscard]] double rate() const { return work / best; }
 };
-
-Matrix random_matrix(Index rows, Index cols, unsigned seed) {
-  std::mt19937_64 generator(seed);
-  std::normal_distribution<double> normal;
-  Matrix out(rows, cols);
-  for (double& v : out.reshaped()) v = normal(generator);
-  return out;
-}
 
 /// Operations that no arrangement of value and gradient avoids, first batch (no past), in units of
 /// multiply and add: factors of K_bb and D (2/3 M³), V (N M²), V Vᵀ (N M²), D⁻¹ (2/3 M³),
@@ -171,12 +159,7 @@ int run(int rounds, const std::string& json_path) {
 }  // namespace ample
 
 int main(int argc, char** argv) {
-  int rounds = 10;
-  std::string json_path;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--rounds") rounds = std::max(1, std::stoi(argv[i + 1]));
-    if (option == "--json") json_path = argv[i + 1];
-  }
-  return ample::run(rounds, json_path);
+  using ample::bench::option;
+  return ample::run(std::max(1, std::stoi(option(argc, argv, "--rounds", "10"))),
+                    option(argc, argv, "--json", ""));
 }
