@@ -52,6 +52,8 @@ suppress_warnings = ["duplicate_declaration.cpp"]
 html_theme = "furo"
 html_title = f"Ample {release}"
 html_copy_source = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 
 myst_heading_anchors = 3
@@ -85,8 +87,20 @@ def complete(app):
         logging.getLogger(__name__).warning("%s is not in the interface's page", name)
 
 
-def with_outputs(app, docname, source):
-    """Notebooks are stored without outputs; the site shows the copies that were run."""
+RECORDS = """
+```{toctree}
+:hidden:
+:glob:
+0*
+```
+"""
+
+
+def complete_source(app, docname, source):
+    """Notebooks are stored without outputs, and the site shows the copies that were run. The page
+    of decisions has a table of them; the site needs to know that they belong to it."""
+    if docname == "decisions/README":
+        source[0] += RECORDS
     if docname.startswith("notebooks/"):
         source[0] = (NOTEBOOKS / f"{Path(docname).name}.ipynb").read_text(encoding="utf-8")
 
@@ -102,5 +116,5 @@ def setup(app):
     app.connect("builder-inited", complete)
     app.add_lexer("kernel", TextLexer)  # a kernel as text, and a message
     app.add_lexer("error", TextLexer)
-    app.connect("source-read", with_outputs)
+    app.connect("source-read", complete_source)
     app.connect("autodoc-process-docstring", plain_docstring)
