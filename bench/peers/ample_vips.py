@@ -14,7 +14,7 @@ def model(options, **settings):
 
 
 def learn(stream, options):
-    gp = model(options)
+    gp = model(options, fit_tolerance=options.fit_tolerance)
     reports = []
     start = time.perf_counter()
     for batch in stream.batches:

@@ -15,7 +15,6 @@ warnings.filterwarnings("ignore", "pkg_resources")
 import gpflow  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-import tensorflow_probability as tfp  # noqa: E402
 from greedy_variance import GreedyVariance  # noqa: E402
 from online_sgpr import JITTER, OnlineSGPR, Past  # noqa: E402
 from peer import main, progress  # noqa: E402
@@ -23,10 +22,13 @@ from stream import scores  # noqa: E402
 
 LAST_JITTER = 1e-3
 VALUE_TOLERANCE = 2.2e-9  # relative: SciPy's default, and Ample's
-FIT_TOLERANCE = 1e-4  # of the threshold alpha: a change of the bound that cannot matter, as in Ample
+MAX_VARIANCE = 2000.0
 
 gpflow.config.set_default_float(np.float64)
 gpflow.config.set_default_jitter(JITTER)
+# Logarithms are fitted, and the bound is the optimiser's, as in Ample. GPflow's usual means, softplus
+# and a sigmoid between the bounds, are flat near them, and the fit of naval stays there.
+gpflow.config.set_default_positive_bijector("exp")
 
 
 def noise_bound(y, seen):
@@ -36,10 +38,8 @@ def noise_bound(y, seen):
 
 
 class Vips:
-    def __init__(self, dimension, delta):
-        variance = gpflow.Parameter(1.0, transform=tfp.bijectors.Sigmoid(np.float64(1e-6), np.float64(2000.0)))
-        kernel = gpflow.kernels.SquaredExponential(lengthscales=1.0)
-        kernel.variance = variance
+    def __init__(self, dimension, delta, fit_tolerance=0.0):
+        kernel = gpflow.kernels.SquaredExponential()  # variance 1, lengthscale 1
         likelihood = gpflow.likelihoods.Gaussian(variance=0.1)  # at least 1e-6, GPflow's default
         self.model = OnlineSGPR(kernel, likelihood, dimension)
         self.elbo = tf.function(self.model.elbo)
@@ -49,6 +49,7 @@ class Vips:
         self.optimizer = gpflow.optimizers.Scipy()
         self.past = Past.empty(dimension)
         self.delta = delta
+        self.fit_tolerance = fit_tolerance  # a share of alpha: a change of the bound that cannot matter
         self.targets = np.zeros(0)
         self.traced = set()
         self.seconds_trace = {"select": 0.0, "fit": 0.0}
@@ -101,15 +102,19 @@ class Vips:
         else:
             fitted, closure = self.model, self.closure
         variables = fitted.trainable_variables
+        bounded = self.model.kernel.variance.unconstrained_variable
+        bounds = [(None, np.log(MAX_VARIANCE) if v is bounded else None) for v in variables]
         start = [v.numpy() for v in variables]
         objective = self.optimizer.eval_func(closure, variables, tf_fun_args={})
         x0 = self.optimizer.initial_parameters(variables)
         extra = self.trace(lambda: objective(x0), ("fit", first), "fit")
         size = max(1.0, abs(float(self.elbo())))
-        tolerance = max(VALUE_TOLERANCE, FIT_TOLERANCE * alpha / size)
+        tolerance = max(VALUE_TOLERANCE, self.fit_tolerance * alpha / size)
         while True:
             try:
-                result = self.optimizer.minimize(closure, variables, options={"ftol": tolerance})
+                result = self.optimizer.minimize(
+                    closure, variables, bounds=bounds, options={"ftol": tolerance}
+                )
                 self.evaluations += result.nfev
                 return extra
             except tf.errors.InvalidArgumentError:
@@ -137,7 +142,7 @@ class Vips:
 
 
 def learn(stream, options):
-    vips = Vips(stream.dimension, options.delta)
+    vips = Vips(stream.dimension, options.delta, options.fit_tolerance)
     batches = []
     for X, y in stream.batches:
         batches.append((*vips.observe(X, y), len(vips.past.Z)))

@@ -40,12 +40,16 @@ def inducing_points(X, size):
     return torch.from_numpy(np.vstack([X[rng.permutation(len(X))[:size]], moved]))
 
 
-def fit(model, likelihood, X, y):
+STEPS = 1000
+STEPS_AT_ONCE = 20
+
+
+def fit(model, likelihood, X, y, deadline):
     """L-BFGS over all parameters, with the tolerances of the others. Returns the bound."""
     bound = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(y))
     optimizer = torch.optim.LBFGS(
         model.parameters(),
-        max_iter=1000,
+        max_iter=STEPS_AT_ONCE,
         history_size=10,
         tolerance_grad=1e-5,
         tolerance_change=2.2e-9,
@@ -59,7 +63,12 @@ def fit(model, likelihood, X, y):
         return loss
 
     model.train()
-    optimizer.step(closure)
+    steps = 0
+    while steps < STEPS and time.perf_counter() < deadline:
+        optimizer.step(closure)
+        before, steps = steps, optimizer.state[optimizer._params[0]]["n_iter"]
+        if steps < before + STEPS_AT_ONCE:
+            break  # converged
     with torch.no_grad():
         return len(y) * float(bound(model(X), y))
 
@@ -70,7 +79,7 @@ def learn(stream, options):
     likelihood.noise = 0.1
     start = time.perf_counter()
     model = VariationalGP(inducing_points(stream.batches[0][0], options.size), likelihood)
-    elbo = fit(model, likelihood, *batches[0])
+    elbo = fit(model, likelihood, *batches[0], start + options.limit / 2)
     seconds_fit = time.perf_counter() - start
     progress(1, len(batches))
     model.eval()

@@ -39,6 +39,7 @@ def main(packages, learn, select=None, self_test=None):
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__.splitlines()[0])
     parser.add_argument("stream", nargs="?", help="folder that dump_batches wrote for a data set")
     parser.add_argument("--delta", type=float, default=0.095, help="share of the information to lose")
+    parser.add_argument("--fit-tolerance", type=float, default=0.0, help="also end a fit by this share of alpha")
     parser.add_argument("--size", type=int, default=100, help="inducing points, where they are fixed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for a stream, where it may take hours")
     parser.add_argument("--out", help="where the result goes as JSON; else to standard output")

@@ -93,6 +93,7 @@ def parse():
     parser.add_argument("--only", metavar="PEER", choices=PEERS, help="one of " + ", ".join(PEERS))
     parser.add_argument("--data", metavar="NAME", choices=[*STREAMS, "kin8nm"], help="one data set")
     parser.add_argument("--delta", type=float, default=0.095)
+    parser.add_argument("--fit-tolerance", type=float, default=0.0, help="also end a fit by this share of alpha; Ample: 1e-4")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds a stream for the exact GP and for OVC")
     parser.add_argument("--out", metavar="FILE.json", default="build/peers/results.json")
     parser.add_argument("--streams", type=Path, default=Path("build/peers/streams"), help="where the batches are put")
@@ -118,7 +119,8 @@ def main():
         if sys.stdout.isatty():
             print(f"  {name}, {peer} ...", end="", flush=True)
         load = os.getloadavg()[0]
-        arguments = ["--delta", options.delta, "--limit", options.limit, *extra]
+        arguments = ["--delta", options.delta, "--fit-tolerance", options.fit_tolerance]
+        arguments += ["--limit", options.limit, *extra]
         run = {"data": name, "peer": peer, "load": load} | run_peer(peer, options.streams / name, arguments)
         runs.append(run)
         clear = "\r\033[K" if sys.stdout.isatty() else ""
@@ -142,7 +144,7 @@ def main():
 
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"machine": about, "delta": options.delta, "runs": runs}, indent=2) + "\n")
+    out.write_text(json.dumps({"machine": about, "delta": options.delta, "fit_tolerance": options.fit_tolerance, "runs": runs}, indent=2) + "\n")
     print(f"\nin full: {out}")
     return 1 if any("missing" in run for run in runs) else 0
 
