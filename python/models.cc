@@ -40,13 +40,14 @@ Model load_model(const std::string& path, const nb::object& selection) {
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-                 Index refit_every, int max_evaluations, double gradient_tolerance,
-                 double fit_tolerance, std::uint64_t seed) {
+                 bool search_start, Index refit_every, int max_evaluations,
+                 double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   if (kernel) options.start.kernel = *kernel;
   options.start.noise_variance = positive(noise_variance);
   options.selection = method.method;
+  options.search_start = search_start;
   options.refit_every = refit_every;
   using Standardize = ContinualGPOptions::Standardize;
   if (const auto* scaling = std::get_if<Scaling>(&standardize)) {
@@ -90,8 +91,9 @@ refitted its hyperparameters, and predicts. One thread at a time may call ``obse
 threads run meanwhile. Ctrl-C during ``observe`` leaves the model as it was before the batch.
 
 ``kernel`` and ``noise_variance`` are where the fit starts, with bounds; ``standardize`` scales the
-data by the first batch (True), not at all (False) or by a given ``Scaling``; ``refit_every`` is the
-number of batches from one refit to the next, 0 for none.
+data by the first batch (True), not at all (False) or by a given ``Scaling``; ``search_start`` begins
+at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
+batches from one refit to the next, 0 for none.
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.uniform(0, 10, size=(200, 1))
@@ -107,14 +109,15 @@ number of batches from one refit to the next, 0 for none.
           "__init__",
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-             Index refit_every, int max_evaluations, double gradient_tolerance,
+             bool search_start, Index refit_every, int max_evaluations, double gradient_tolerance,
              double fit_tolerance, std::uint64_t seed) {
-            new (self) Model(make_model(kernel, noise_variance, selection, standardize, refit_every,
-                                        max_evaluations, gradient_tolerance, fit_tolerance, seed));
+            new (self) Model(make_model(kernel, noise_variance, selection, standardize,
+                                        search_start, refit_every, max_evaluations,
+                                        gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
-          "refit_every"_a = defaults.refit_every,
+          "search_start"_a = defaults.search_start, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)

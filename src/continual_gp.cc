@@ -64,6 +64,42 @@ Fitted fit(OnlineBound& bound, const Hyperparameters& start, const Selection& se
   return result;
 }
 
+/// The start under which the batch is most probable (search_start).
+Hyperparameters search(const Hyperparameters& start, const Matrix& X, const Vector& y) {
+  // Some hundred rows tell a lengthscale, and cost nothing beside the first fit. Every k-th, since
+  // neighbours in a stream are often neighbours in space.
+  constexpr Index kRows = 400;
+  const Index step = (X.rows() + kRows - 1) / kRows;
+  const auto every = Eigen::seq(Index{0}, X.rows() - 1, step);
+  const Matrix some_X = X(every, Eigen::all);
+  const Vector some_y = y(every);
+
+  const std::vector<Parameter> parameters = start.kernel.parameters();
+  Hyperparameters best = start;
+  double best_density = -std::numeric_limits<double>::infinity();
+  for (const double factor : {1.0, 1.0 / 3.0, 0.1, 1.0 / 30.0}) {
+    Vector values(static_cast<Index>(parameters.size()));
+    for (Index p = 0; p < values.size(); ++p) {
+      const Parameter& parameter = parameters[static_cast<std::size_t>(p)];
+      const bool scaled =
+          !parameter.fixed && parameter.name.find(".lengthscale") != std::string::npos;
+      values[p] = scaled ? std::clamp(factor * parameter.value, parameter.lower, parameter.upper)
+                         : parameter.value;
+    }
+    Hyperparameters trial = start;
+    trial.kernel = start.kernel.with_values(values);
+    const State prior = State::empty(trial.kernel, trial.noise(), X.cols());
+    // With no past, L* is the log density of the batch.
+    const double density =
+        optimum(prior, some_X, some_y).value_or(-std::numeric_limits<double>::infinity());
+    if (density > best_density) {
+      best = std::move(trial);
+      best_density = density;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 ContinualGP::ContinualGP(ContinualGPOptions options)
@@ -121,8 +157,11 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
   const Vector y = scaling.targets(y_data);
   NoiseModel targets = model_.targets;
   targets.observe(y);
-  const State nothing = State::empty(kernel(), noise_variance(), D);
-  const State& old = model_.posterior ? model_.posterior->state() : nothing;
+  const bool first = !model_.posterior;
+  const Hyperparameters theta_old =
+      first && options.search_start ? search(model_.theta, X, y) : model_.theta;
+  const State nothing = State::empty(theta_old.kernel, theta_old.noise(), D);
+  const State& old = first ? nothing : model_.posterior->state();
 
   BatchReport report;
   report.batch = model_.batches + 1;
@@ -145,7 +184,7 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
   const Timer fit_timer;
   OnlineBound bound(
       old, X, y, selection.moving ? OnlineBound::Inducing::moving : OnlineBound::Inducing::fixed);
-  Hyperparameters theta = model_.theta;
+  Hyperparameters theta = theta_old;
   Matrix Z = selection.Z;
   Curvature curvature = model_.curvature;
   report.lower_bound = selection.lower_bound;
@@ -159,8 +198,10 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
       alpha = Vips{}.delta * std::abs(*report.optimum - *report.noise_bound);
     }
     if (alpha) {
+      // Under a θ_old that is all wrong, α is astronomical; a nat a row is as much as it may count.
+      const double nats = std::min(*alpha, static_cast<double>(N));
       fit_options.absolute_value_tolerance =
-          std::max(fit_options.absolute_value_tolerance, options.fit_tolerance * *alpha);
+          std::max(fit_options.absolute_value_tolerance, options.fit_tolerance * nats);
     }
     Fitted fitted = fit(bound, theta, selection, fit_options, curvature);
     if (fitted.summary.usable()) {

@@ -124,6 +124,13 @@ void Kernel::evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix>
   check_rows("kernel", "K", K.rows(), X.rows(), "the points of X");
   check_columns("kernel", "K", K.cols(), Z.rows(), "the points of Z");
   check_dimension(X.cols());
+  // Loops run down the columns of K: a single row, the real-time case, is computed as a column.
+  if (X.rows() == 1 && Z.rows() > 1) {
+    Vector column(Z.rows());
+    node_->evaluate(Z, X, column);
+    K = column.transpose();
+    return;
+  }
   const Blocks blocks(K.rows(), K.cols());
   parallel_for(blocks.count, workers_for(work(K.size(), X.cols())), [&](Index block) {
     const Index first = blocks.first(block);

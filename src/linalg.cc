@@ -104,6 +104,12 @@ void trmm(CBLAS_SIDE side, const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
               as_int(B.cols()), 1.0, L.data(), ld(L), B.data(), ld(B));
 }
 
+void trsv(const MatrixRef& L, Op op, double* x, Index step) {
+  const SerialBlas serial;
+  cblas_dtrsv(CblasColMajor, CblasLower, trans(op), CblasNonUnit, as_int(L.rows()), L.data(), ld(L),
+              x, as_int(std::max<Index>(step, 1)));
+}
+
 void solve_right_small(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   const auto solve =
       op == Op::none ? small_triangle::solve_right : small_triangle::solve_right_transposed;
@@ -266,6 +272,10 @@ void solve_left(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
 void solve_right(const MatrixRef& L, Op op, Eigen::Ref<Matrix> B) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.rows() == B.cols());
   if (B.size() == 0) return;
+  if (B.rows() == 1) {  // as a column, it is a solve from the left
+    trsv(L, op == Op::none ? Op::transpose : Op::none, B.data(), B.outerStride());
+    return;
+  }
   Pieces(B.rows(), flops(L.rows(), B.rows(), B.cols())).equal([&](Index first, Index width) {
     solve_right_piece(L, op, B.middleRows(first, width));
   });
@@ -289,9 +299,7 @@ void solve_left_triangle(const MatrixRef& L, Eigen::Ref<Matrix> B) {
 void solve(const MatrixRef& L, Op op, Eigen::Ref<Vector> x) {
   AMPLE_ASSERT(L.rows() == L.cols() && L.cols() == x.size());
   if (x.size() == 0) return;
-  const SerialBlas serial;
-  cblas_dtrsv(CblasColMajor, CblasLower, trans(op), CblasNonUnit, as_int(L.rows()), L.data(), ld(L),
-              x.data(), 1);
+  trsv(L, op, x.data(), 1);
 }
 
 bool cholesky(Eigen::Ref<Matrix> A) {
@@ -320,7 +328,7 @@ void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R) {
     // Plane rotations turn [L x] into a lower triangle, column by column.
     Vector x = R.row(n);
     for (Index k = 0; k < M; ++k) {
-      const double r = std::hypot(L(k, k), x[k]);
+      const double r = std::sqrt(L(k, k) * L(k, k) + x[k] * x[k]);
       const double cosine = L(k, k) / r;
       const double sine = x[k] / r;
       L(k, k) = r;

@@ -403,9 +403,10 @@ void put_cap(SelectionSettings& settings, Index cap) {
 }  // namespace
 
 SelectionSettings Vips::settings() const {
-  SelectionSettings s{{"delta", delta},
-                      {"pool", static_cast<double>(pool)},
-                      {"reference", static_cast<double>(reference)}};
+  // What is as usual is not worth a number that one has to look up.
+  SelectionSettings s{{"delta", delta}};
+  if (pool != Pool::batch) s["pool"] = static_cast<double>(pool);
+  if (reference != Reference::automatic) s["reference"] = static_cast<double>(reference);
   put_cap(s, max_inducing);
   return s;
 }

@@ -77,6 +77,7 @@ void write(Writer& out, const ContinualGPOptions& options) {
   for (const auto& [name, value] : options.selection.settings()) {
     out.number(fmt::format("{}{}", kSettingPrefix, name), value);
   }
+  out.flag("search_start", options.search_start);
   out.number("refit_every", options.refit_every);
   out.text("standardize", to_text(options.standardize));
   out.number("seed", options.seed);
@@ -290,6 +291,7 @@ ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>
   ContinualGPOptions options;
   options.start = read_hyperparameters(in, kStartPrefix);
   options.selection = read_selection(in, custom);
+  options.search_start = in.flag("search_start");
   options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
   options.standardize = read_standardize(in);
   options.seed = in.count<std::uint64_t>("seed", 0, std::numeric_limits<std::uint64_t>::max());

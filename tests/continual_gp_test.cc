@@ -213,6 +213,68 @@ TEST(ContinualGP, DataAreNotKept) {
   }
 }
 
+TEST(ContinualGP, ASearchedStartFindsAFunctionThatIsShorterThanTheStart) {
+  // sin 2x + cos 5x on [0, 10]: in deviations of x the start's lengthscale is five times too long.
+  Index flat_without = 0;
+  for (const std::uint64_t seed : {0U, 1U, 2U, 3U}) {
+    for (const Index rows : {25, 50, 100}) {
+      for (const bool search : {false, true}) {
+        Random random(seed);
+        ContinualGPOptions options;
+        options.standardize = ContinualGPOptions::Standardize::first_batch;
+        options.search_start = search;
+        ContinualGP gp(options);
+        for (Index seen = 0; seen < 500; seen += rows) {
+          const Matrix X = random.uniform(rows, 1, 0.0, 10.0);
+          const Vector noise = random.normal(rows);
+          const Vector y =
+              (2.0 * X.col(0)).array().sin() + (5.0 * X.col(0)).array().cos() + 0.2 * noise.array();
+          gp.observe(X, y);
+        }
+        const Matrix X = Vector::LinSpaced(200, 0.2, 9.8);
+        const Vector truth = (2.0 * X.col(0)).array().sin() + (5.0 * X.col(0)).array().cos();
+        const double error = rmse(truth, gp.predict(X).mean);
+        if (search) {
+          EXPECT_LT(error, 0.3) << "seed " << seed << ", batches of " << rows;
+        } else if (error > 0.5) {
+          ++flat_without;
+        }
+      }
+    }
+  }
+  EXPECT_GE(flat_without, 1) << "the search is no longer needed, or no longer tested";
+}
+
+TEST(ContinualGP, ASearchedStartKeepsWhatIsFixedAndWhatIsBestAlready) {
+  const Batch batch = wave(60, 1);
+  ContinualGPOptions options;
+  options.refit_every = 0;
+  options.search_start = true;
+  options.start.kernel = SquaredExponential{.lengthscale = Positive(5.0).fixed()};
+  ContinualGP fixed(options);
+  fixed.observe(batch.X, batch.y);
+  EXPECT_EQ(fixed.kernel().to_string(), options.start.kernel.to_string());
+  options.start.kernel = SquaredExponential{.lengthscale = 0.5};
+  ContinualGP best(options);
+  best.observe(batch.X, batch.y);
+  EXPECT_EQ(best.kernel().to_string(), options.start.kernel.to_string());
+}
+
+TEST(ContinualGP, TargetsOfAnotherSizeDoNotEndTheFitEarly) {
+  // At the start the batch is so improbable that α is millions of nats; the fit must not take its
+  // gains for nothing beside that.
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    Batch batch = wave(200, seed);
+    batch.y *= 1e3;
+    ContinualGP gp;
+    ContinualGPOptions to_the_end;
+    to_the_end.fit_tolerance = 0.0;
+    const BatchReport report = gp.observe(batch.X, batch.y);
+    EXPECT_GT(*report.threshold, 1e6);
+    EXPECT_NEAR(report.elbo, ContinualGP(to_the_end).observe(batch.X, batch.y).elbo, 0.1) << seed;
+  }
+}
+
 TEST(ContinualGP, AnyNumberOfThreadsGivesTheSameBits) {
   const int before = threads();
   for (const SelectionMethod& selection :

@@ -190,6 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"RefitEveryThird",
                 [] {
                   ContinualGPOptions options;
+                  options.search_start = true;
                   options.refit_every = 3;
                   return options;
                 }},

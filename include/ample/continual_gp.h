@@ -30,6 +30,12 @@ struct ContinualGPOptions {
   /// starts at 0.1 as in the paper.
   Hyperparameters start{.kernel = SquaredExponential{}};
 
+  /// Begin the first batch at a third, a tenth or a thirtieth of the start's free lengthscales if
+  /// that makes the batch more probable. From a start that is far too long, everything looks like
+  /// noise, the model stays small and no later batch leads out of it. For those who have no kernel
+  /// in mind; the estimators of Python and the program do so then.
+  bool search_start = false;
+
   /// How inducing points are chosen.
   SelectionMethod selection = Vips{};
 

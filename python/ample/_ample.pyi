@@ -702,8 +702,9 @@ class ContinualGP:
     threads run meanwhile. Ctrl-C during ``observe`` leaves the model as it was before the batch.
 
     ``kernel`` and ``noise_variance`` are where the fit starts, with bounds; ``standardize`` scales the
-    data by the first batch (True), not at all (False) or by a given ``Scaling``; ``refit_every`` is the
-    number of batches from one refit to the next, 0 for none.
+    data by the first batch (True), not at all (False) or by a given ``Scaling``; ``search_start`` begins
+    at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
+    batches from one refit to the next, 0 for none.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 10, size=(200, 1))
@@ -716,7 +717,7 @@ class ContinualGP:
     (True, 200)
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
+    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
     def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]) -> BatchReport:
         """Learns from a batch X [N, D], y [N]."""

@@ -18,6 +18,7 @@ def new_model(parameters: Any, dimension: int, seed: int) -> ContinualGP:
         noise_variance=parameters.noise_variance,
         selection=Vips(parameters.delta) if selection is None else selection,
         standardize=parameters.standardize,
+        search_start=parameters.kernel is None,
         refit_every=parameters.refit_every,
         seed=seed,
     )

@@ -40,7 +40,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : Kernel, str or None
-        Where the kernel starts; None is an isotropic squared exponential of lengthscale √D.
+        Where the kernel starts; None is an isotropic squared exponential of lengthscale √D, or of a
+        part of that if it makes the first batch more probable.
     delta : float
         The accuracy of VIPS: smaller is closer to the exact model, with more inducing points.
     selection : selection method or None
