@@ -66,7 +66,7 @@ def fit(model, likelihood, X, y, deadline):
     steps = 0
     while steps < STEPS and time.perf_counter() < deadline:
         optimizer.step(closure)
-        before, steps = steps, optimizer.state[optimizer._params[0]]["n_iter"]
+        before, steps = steps, optimizer.state_dict()["state"][0]["n_iter"]
         if steps < before + STEPS_AT_ONCE:
             break  # converged
     with torch.no_grad():
