@@ -165,7 +165,7 @@ void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>&
   }
   if (options.json) {
     print_json(model, outcome, source.bad_rows(), options.save_to);
-  } else if (is_terminal(stdout)) {
+  } else {
     print_table(model, outcome, source.bad_rows(), options.save_to);
   }
 }

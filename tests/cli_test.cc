@@ -489,6 +489,14 @@ TEST_F(Cli, WithoutAHeaderColumnsGoByPlace) {
   EXPECT_NE(succeed({"predict", "m.ample", "-"}, "2,1\n"), both);
 }
 
+TEST_F(Cli, FitSaysWhatItDidOnAPipeToo) {
+  const std::string out = succeed({"fit", "data.csv", "--batch-size", "100", "--save", "m.ample"});
+  for (const char* part :
+       {"rows", "inducing points", "kernel", "se(", "noise variance", "m.ample"}) {
+    EXPECT_NE(out.find(part), std::string::npos) << part << " in\n" << out;
+  }
+}
+
 TEST_F(Cli, OrdersAndBatchesAreAsAsked) {
   const auto batch_sizes = [&](Arguments more) {
     Arguments arguments{"fit", "data.csv", "--report", "r.jsonl", "--fixed-hyperparameters"};
@@ -533,10 +541,10 @@ TEST_F(Cli, OrdersAndBatchesAreAsAsked) {
 // -------------------------------------------------------------------------------
 
 TEST_F(Cli, NothingButResultsOnAPipe) {
-  const Result quiet = run({"fit", "data.csv", "--batch-size", "100"});
-  EXPECT_EQ(quiet.code, 0);
-  EXPECT_EQ(quiet.out, "");
-  EXPECT_EQ(quiet.err, "");
+  const Result plain = run({"fit", "data.csv", "--batch-size", "100"});
+  EXPECT_EQ(plain.code, 0);
+  EXPECT_TRUE(plain.out.starts_with("rows ")) << plain.out;  // the summary, no progress before it
+  EXPECT_EQ(plain.err, "");
   const json summary = json::parse(
       succeed({"fit", "data.csv", "--batch-size", "100", "--json", "--save", "m.ample"}));
   EXPECT_EQ(summary.at("rows"), 300);
