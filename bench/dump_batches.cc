@@ -33,6 +33,7 @@ void dump(const std::filesystem::path& folder, const std::string& name) {
   const testing::PaperData data = testing::load_uci(name, 0);
   std::filesystem::create_directories(folder);
   std::vector<Index> rows;
+  rows.reserve(static_cast<std::size_t>(data.batches()));
   for (Index b = 0; b < data.batches(); ++b) rows.push_back(data.train(b, 0).X.rows());
   write(folder / "train.f64", data.train(Index{0}));
   write(folder / "test.f64", data.test(data.batches(), 0));
