@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "support/check_gradient.h"
+#include "support/message.h"
 #include "support/naive.h"
 #include "support/random.h"
 
@@ -25,6 +26,7 @@ using naive::make_twin;
 using naive::theta_of;
 using naive::Twin;
 using testing::gradient_error;
+using testing::message;
 using testing::Random;
 using testing::relative_error;
 using Inducing = OnlineBound::Inducing;
@@ -772,16 +774,6 @@ TEST(Bound, OneBoundFactorisedAgainAndAgainIsTheSameAsANewOne) {
     ASSERT_TRUE(reused.factorize(once.kernel, once.noise_variance, once.Z));
     EXPECT_EQ(reused.absorb().A, once.A);
   }
-}
-
-template <class Body>
-std::string message(const Body& body) {
-  try {
-    body();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(Bound, ArgumentsThatDoNotFitAreRefused) {

@@ -12,6 +12,7 @@
 
 #include "ample/threads.h"
 #include "support/check_gradient.h"
+#include "support/message.h"
 #include "support/naive.h"
 #include "support/random.h"
 
@@ -23,6 +24,7 @@ using naive::make_twin;
 using naive::theta_of;
 using naive::Twin;
 using testing::gradient_error;
+using testing::message;
 using testing::Random;
 using testing::relative_error;
 
@@ -485,17 +487,6 @@ std::vector<std::string> names(const Kernel& k) {
   std::vector<std::string> out;
   for (const Parameter& p : k.parameters()) out.push_back(p.name);
   return out;
-}
-
-/// The message of the invalid_argument that `body` throws.
-template <class Body>
-std::string message(const Body& body) {
-  try {
-    body();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(Kernel, ParametersAreNamedByLeafAndNumberedWhenALeafRecurs) {

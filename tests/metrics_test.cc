@@ -10,24 +10,18 @@
 
 #include <gtest/gtest.h>
 
+#include "support/message.h"
+
 namespace ample {
 namespace {
+
+using testing::message;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 Vector vector(std::initializer_list<double> values) {
   return Eigen::Map<const Vector>(values.begin(), static_cast<Index>(values.size()));
-}
-
-template <typename Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing thrown";
 }
 
 const Vector y = vector({1, 2, 4, 5});
@@ -205,12 +199,11 @@ TEST(NormalQuantile, IsFiniteAndMonotoneToTheEnds) {
 
 TEST(Metrics, RejectWrongShapes) {
   const Vector three = Vector::Ones(3), four = Vector::Ones(4);
-  EXPECT_EQ(message_of([&] { rmse(four, three); }),
+  EXPECT_EQ(message([&] { rmse(four, three); }),
             "rmse: mean has 3 entries, but must have 4 (the size of y)");
-  EXPECT_EQ(message_of([&] { nlpd(four, {four, three}); }),
+  EXPECT_EQ(message([&] { nlpd(four, {four, three}); }),
             "nlpd: variance has 3 entries, but must have 4 (the size of y)");
-  EXPECT_EQ(message_of([&] { mae(Vector(), Vector()); }),
-            "mae: y is empty, but must have an entry");
+  EXPECT_EQ(message([&] { mae(Vector(), Vector()); }), "mae: y is empty, but must have an entry");
   EXPECT_THROW(r2(three, four), std::invalid_argument);
   EXPECT_THROW(coverage(four, {three, four}, 0.5), std::invalid_argument);
   EXPECT_THROW(interval_width({three, Vector()}, 0.5), std::invalid_argument);
@@ -219,13 +212,13 @@ TEST(Metrics, RejectWrongShapes) {
 
 TEST(Metrics, RejectWrongValues) {
   const Vector good = Vector::Ones(2);
-  EXPECT_EQ(message_of([&] { nlpd(good, {good, vector({1, 0})}); }),
+  EXPECT_EQ(message([&] { nlpd(good, {good, vector({1, 0})}); }),
             "nlpd: variance[1] is 0, but must be positive");
-  EXPECT_EQ(message_of([&] { rmse(vector({1, nan}), good); }),
+  EXPECT_EQ(message([&] { rmse(vector({1, nan}), good); }),
             "rmse: y[1] is nan, but must be finite");
-  EXPECT_EQ(message_of([&] { coverage(good, {good, good}, 1); }),
+  EXPECT_EQ(message([&] { coverage(good, {good, good}, 1); }),
             "coverage: the level is 1, but must be between 0 and 1");
-  EXPECT_EQ(message_of([&] { relative_to_exact(1, 2, 2); }),
+  EXPECT_EQ(message([&] { relative_to_exact(1, 2, 2); }),
             "relative_to_exact: noise is 2, but must differ from exact");
   EXPECT_THROW(nlpd(good, {good, vector({1, -1})}), std::invalid_argument);
   EXPECT_THROW(nlpd(good, {good, vector({1, inf})}), std::invalid_argument);
