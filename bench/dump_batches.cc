@@ -13,7 +13,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/protocol.h"
+#include "protocol.h"
+#include "support/data.h"
 
 namespace ample {
 namespace {
@@ -30,12 +31,12 @@ void write(const std::filesystem::path& path, const Batch& data) {
 }
 
 void dump(const std::filesystem::path& folder, const std::string& name) {
-  const testing::PaperData data = testing::load_uci(name, 0);
+  const experiments::Stream data = experiments::load_uci(testing::data_dir(), name, 0);
   std::filesystem::create_directories(folder);
   std::vector<Index> rows;
   rows.reserve(static_cast<std::size_t>(data.batches()));
   for (Index b = 0; b < data.batches(); ++b) rows.push_back(data.train(b, 0).X.rows());
-  write(folder / "train.f64", data.train(Index{0}));
+  write(folder / "train.f64", data.train_until(data.batches(), 0));
   write(folder / "test.f64", data.test(data.batches(), 0));
   std::ofstream(folder / "stream.json")
       << nlohmann::json{{"name", name}, {"columns", data.all.X.cols() + 1}, {"rows", rows}} << '\n';

@@ -18,7 +18,8 @@
 #include "ample/metrics.h"
 #include "ample/threads.h"
 #include "blas.h"
-#include "support/protocol.h"
+#include "protocol.h"
+#include "support/data.h"
 
 namespace ample {
 namespace {
@@ -64,7 +65,7 @@ Outcome run(const Job& job, Index fold) {
   if (job.data == "magnetic") {
     options.start.kernel = Constant{500.0} + Kernel(Matern52{});
     ContinualGP gp(options);
-    const Batch path = testing::load_magnetic(3);
+    const Batch path = experiments::load_magnetic(testing::data_dir(), 3);
     constexpr Index kBatches = 20;
     const Index rows = path.X.rows() / kBatches;
     for (Index b = 0; b < kBatches; ++b) {
@@ -75,7 +76,7 @@ Outcome run(const Job& job, Index fold) {
     double squares = 0.0;
     Index tested = 0;
     for (const int other : {1, 2, 4, 5}) {
-      const Batch test = testing::load_magnetic(other);
+      const Batch test = experiments::load_magnetic(testing::data_dir(), other);
       score(gp, test, out);
       squares += out.rmse * out.rmse * static_cast<double>(test.y.size());
       tested += test.y.size();
@@ -85,7 +86,7 @@ Outcome run(const Job& job, Index fold) {
   }
   options.start.kernel = SquaredExponential{.variance = Positive(1.0).within(1e-6, 2000.0)};
   ContinualGP gp(options);
-  const testing::PaperData data = testing::load_uci(job.data, 0);
+  const experiments::Stream data = experiments::load_uci(testing::data_dir(), job.data, 0);
   for (Index b = 0; b < data.batches(); ++b) learn(gp, data.train(b, fold), out);
   score(gp, data.test(data.batches(), fold), out);
   return out;

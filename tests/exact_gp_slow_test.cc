@@ -6,13 +6,14 @@
 
 #include "ample/exact_gp.h"
 #include "ample/metrics.h"
-#include "support/protocol.h"
+#include "protocol.h"
+#include "support/data.h"
 
 namespace ample {
 namespace {
 
-using testing::kFolds;
-using testing::PaperData;
+using experiments::kFolds;
+using experiments::Stream;
 
 // An independent implementation, on its own shuffle, had test RMSEs of 0.345, 0.284, 0.320, 0.313
 // and 0.354, fitted variances of 9 to 11, lengthscales of 2.8 to 3.1 and noise variances of 0.066
@@ -20,13 +21,13 @@ using testing::PaperData;
 // compared.
 TEST(ExactGPOnConcrete, HasTheErrorAndTheHyperparametersOfAnIndependentImplementation) {
   if (!testing::has_data()) GTEST_SKIP() << testing::no_data();
-  const PaperData data = testing::load_uci("concrete", 0);
+  const Stream data = experiments::load_uci(testing::data_dir(), "concrete", 0);
   ASSERT_EQ(data.all.X.rows(), 1030);
   ASSERT_EQ(data.batches(), 20);
   double error = 0.0;
   Vector fitted = Vector::Zero(3);
   for (Index fold = 0; fold < kFolds; ++fold) {
-    const Batch train = data.train(fold);
+    const Batch train = data.train_until(data.batches(), fold);
     const Batch test = data.test(data.batches(), fold);
     ASSERT_EQ(train.y.size() + test.y.size(), 1030);
     ExactGP gp({.kernel = SquaredExponential{.variance = Positive(1).within(1e-6, 2000)}});
@@ -53,7 +54,7 @@ TEST(PaperProtocol, EverySetHasItsShape) {
        {Shape{"concrete", 1030, 8, 20}, Shape{"skillcraft", 3338, 19, 20},
         Shape{"kin8nm", 8192, 8, 20}, Shape{"naval", 11934, 14, 20},
         Shape{"elevators", 16599, 18, 50}, Shape{"bike", 17379, 17, 50}}) {
-    const PaperData data = testing::load_uci(name, 0);
+    const Stream data = experiments::load_uci(testing::data_dir(), name, 0);
     EXPECT_EQ(data.all.X.rows(), rows) << name;
     EXPECT_EQ(data.all.X.cols(), inputs) << name;
     EXPECT_EQ(data.batches(), batches) << name;
@@ -63,20 +64,21 @@ TEST(PaperProtocol, EverySetHasItsShape) {
     EXPECT_TRUE(std::is_sorted(first.begin(), first.end())) << name;
   }
   for (int path = 1; path <= 5; ++path) {
-    EXPECT_GT(testing::load_magnetic(path).y.minCoeff(), 0.0);
+    EXPECT_GT(experiments::load_magnetic(testing::data_dir(), path).y.minCoeff(), 0.0);
   }
-  EXPECT_EQ(testing::load_magnetic(3).X.rows(), 9404);
+  EXPECT_EQ(experiments::load_magnetic(testing::data_dir(), 3).X.rows(), 9404);
 }
 
 TEST(PaperProtocol, EveryRowIsHeldOutInOneFoldAndTrainedOnInTheOthers) {
   Batch data{Matrix(1033, 1), Vector::LinSpaced(1033, 0.0, 1032.0)};
   data.X = data.y;
-  const PaperData parts = testing::split(data, 20, 7);
+  const Stream parts = experiments::split(data, 20, 7);
   Vector held = Vector::Zero(1033);
   Vector trained = Vector::Zero(1033);
   for (Index fold = 0; fold < kFolds; ++fold) {
     for (const double row : parts.test(20, fold).y) held[static_cast<Index>(row)] += 1.0;
-    for (const double row : parts.train(fold).y) trained[static_cast<Index>(row)] += 1.0;
+    for (const double row : parts.train_until(parts.batches(), fold).y)
+      trained[static_cast<Index>(row)] += 1.0;
     EXPECT_EQ(parts.train(19, fold).y.size() + parts.test(20, fold).y.size() -
                   parts.test(19, fold).y.size(),
               51 + 13);  // the last batch takes the remainder

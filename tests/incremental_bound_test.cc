@@ -13,9 +13,10 @@
 
 #include "ample/bound.h"
 #include "greedy_variance.h"
+#include "protocol.h"
 #include "support/check_gradient.h"
+#include "support/data.h"
 #include "support/naive.h"
-#include "support/protocol.h"
 #include "support/random.h"
 #include "support/streams.h"
 
@@ -150,7 +151,7 @@ TEST_P(EveryKernel, EqualsTheDirectBoundInLaterBatches) {
 
 TEST_P(EveryKernel, EqualsTheDirectBoundOnRealData) {
   if (!testing::has_data()) GTEST_SKIP() << testing::no_data();
-  const testing::PaperData data = testing::load_uci("concrete", 0);
+  const experiments::Stream data = experiments::load_uci(testing::data_dir(), "concrete", 0);
   State old = State::empty(kernel(8), 0.1, 8);
   for (Index b = 0; b < 3; ++b) {
     SCOPED_TRACE(b);
@@ -163,7 +164,7 @@ TEST_P(EveryKernel, EqualsTheDirectBoundOnRealData) {
 
 TEST(IncrementalBound, EqualsTheDirectBoundAtTheHyperparametersOfAFittedModel) {
   if (!testing::has_data()) GTEST_SKIP() << testing::no_data();
-  const testing::PaperData data = testing::load_uci("concrete", 0);
+  const experiments::Stream data = experiments::load_uci(testing::data_dir(), "concrete", 0);
   State old = State::empty(SquaredExponential{10.0, 3.0}, 0.07, 8);
   for (Index b = 0; b < 5; ++b) {
     const Batch batch = data.train(b, 0);

@@ -1,5 +1,5 @@
-// The paper's model sizes and errors under the paper's protocol (support/protocol.h). The bands are
-// the paper's values with room for what it leaves open: the shuffling of batches and folds.
+// The paper's model sizes and errors under the paper's protocol (experiments/protocol.h). The bands
+// are the paper's values with room for what it leaves open: the shuffling of batches and folds.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -9,14 +9,15 @@
 
 #include "ample/continual_gp.h"
 #include "ample/metrics.h"
-#include "support/protocol.h"
+#include "protocol.h"
+#include "support/data.h"
 
 namespace ample {
 namespace {
 
+using experiments::Stream;
 using testing::has_data;
 using testing::no_data;
-using testing::PaperData;
 
 ContinualGPOptions paper_options(double delta) {
   ContinualGPOptions options;
@@ -30,7 +31,7 @@ struct Outcome {
   double rmse;
 };
 
-Outcome run(const PaperData& data, Index fold, double delta) {
+Outcome run(const Stream& data, Index fold, double delta) {
   ContinualGP gp(paper_options(delta));
   for (Index b = 0; b < data.batches(); ++b) {
     const Batch batch = data.train(b, fold);
@@ -45,7 +46,7 @@ Outcome run(const PaperData& data, Index fold, double delta) {
 TEST(Paper, PublishedNavalRun) {
   if (!has_data()) GTEST_SKIP() << no_data();
   for (const std::uint64_t seed : {0U, 1U, 2U}) {
-    const Outcome o = run(testing::load_uci("naval", seed), 0, 0.05);
+    const Outcome o = run(experiments::load_uci(testing::data_dir(), "naval", seed), 0, 0.05);
     EXPECT_GE(o.size, 90) << seed;
     EXPECT_LE(o.size, 145) << seed;
     EXPECT_LT(o.rmse, 0.03) << seed;
@@ -55,8 +56,9 @@ TEST(Paper, PublishedNavalRun) {
 TEST(Paper, NavalHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
   for (const std::uint64_t seed : {0U, 1U, 2U}) {
-    EXPECT_NEAR(static_cast<double>(run(testing::load_uci("naval", seed), 0, 0.095).size), 57.0,
-                9.0)
+    EXPECT_NEAR(static_cast<double>(
+                    run(experiments::load_uci(testing::data_dir(), "naval", seed), 0, 0.095).size),
+                57.0, 9.0)
         << seed;
   }
 }
@@ -64,24 +66,27 @@ TEST(Paper, NavalHasTheModelSizeOfTheTable) {
 TEST(Paper, SkillcraftHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
   for (const std::uint64_t seed : {0U, 1U}) {
-    EXPECT_NEAR(static_cast<double>(run(testing::load_uci("skillcraft", seed), 0, 0.095).size),
-                134.0, 8.0)
+    EXPECT_NEAR(
+        static_cast<double>(
+            run(experiments::load_uci(testing::data_dir(), "skillcraft", seed), 0, 0.095).size),
+        134.0, 8.0)
         << seed;
   }
 }
 
 TEST(Paper, ElevatorsHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
-  EXPECT_NEAR(static_cast<double>(run(testing::load_uci("elevators", 0), 0, 0.095).size), 291.0,
-              20.0);
+  EXPECT_NEAR(static_cast<double>(
+                  run(experiments::load_uci(testing::data_dir(), "elevators", 0), 0, 0.095).size),
+              291.0, 20.0);
 }
 
 TEST(Paper, ConcreteHasTheModelSizeOfTheTable) {
   // The folds are bimodal, in the paper too: 234 with a deviation of 116.
   if (!has_data()) GTEST_SKIP() << no_data();
-  const PaperData data = testing::load_uci("concrete", 0);
+  const Stream data = experiments::load_uci(testing::data_dir(), "concrete", 0);
   double sum = 0.0;
-  for (Index fold = 0; fold < testing::kFolds; ++fold) {
+  for (Index fold = 0; fold < experiments::kFolds; ++fold) {
     sum += static_cast<double>(run(data, fold, 0.095).size);
   }
   EXPECT_GE(sum / 5.0, 150.0);
@@ -94,7 +99,7 @@ TEST(Paper, MagneticFieldAlongAPath) {
   options.start.kernel = Constant{500.0} + Kernel(Matern52{.variance = 1.0, .lengthscale = 1.0});
   options.selection = Vips{.delta = 0.095};
   ContinualGP gp(options);
-  const Batch path = testing::load_magnetic(3);
+  const Batch path = experiments::load_magnetic(testing::data_dir(), 3);
   constexpr Index kBatches = 20;
   const Index size = path.X.rows() / kBatches;
   for (Index b = 0; b < kBatches; ++b) {
@@ -106,7 +111,7 @@ TEST(Paper, MagneticFieldAlongAPath) {
   double squares = 0.0;
   Index count = 0;
   for (const int other : {1, 2, 4, 5}) {
-    const Batch test = testing::load_magnetic(other);
+    const Batch test = experiments::load_magnetic(testing::data_dir(), other);
     squares += (gp.predict(test.X).mean - test.y).squaredNorm();
     count += test.y.size();
   }
