@@ -26,5 +26,6 @@ void add_update(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_reproduce(CLI::App& app);  // in experiments/
 
 }  // namespace ample::cli

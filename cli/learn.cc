@@ -25,16 +25,6 @@ struct Outcome {
   std::optional<Score> score;
 };
 
-/// A model that gives up its batch when a signal comes; observe() then leaves it as it was.
-ContinualGP interruptible(const ContinualGP& model) {
-  ContinualGP::Checkpoint checkpoint = model.checkpoint();
-  checkpoint.options.fit.should_stop = [] {
-    stop_if_interrupted();
-    return false;
-  };
-  return ContinualGP(std::move(checkpoint));
-}
-
 Score score_of(const ContinualGP& model, const TestSet& test) {
   Prediction p = model.predict(test.data.X, Target::observation);
   p.mean /= test.unit;
@@ -132,6 +122,15 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
   command.add_flag("--json", options.json, "Print a summary as JSON");
   command.add_option("--threads", options.threads, "Threads to use (default: all processors)")
       ->type_name("N");
+}
+
+ContinualGP interruptible(const ContinualGP& model) {
+  ContinualGP::Checkpoint checkpoint = model.checkpoint();
+  checkpoint.options.fit.should_stop = [] {
+    stop_if_interrupted();
+    return false;
+  };
+  return ContinualGP(std::move(checkpoint));
 }
 
 void prepare_to_learn(const LearnOptions& options) {

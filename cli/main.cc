@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   add_predict(app);
   add_inspect(app);
   add_demo(app);
+  add_reproduce(app);
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 data, 4 numerical, 5 model file.\n"
       "`ample COMMAND --help` explains a command. Example:\n"

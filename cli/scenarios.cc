@@ -2,36 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <random>
 #include <utility>
+
+#include "generator.h"
 
 namespace ample::cli {
 namespace {
 
 constexpr std::size_t kBatches = 10;
-
-/// The standard fixes the bits of std::mt19937_64, but not what its distributions make of them.
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : bits_(seed) {}
-
-  /// In [0, 1), from the upper 53 bits.
-  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-  double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// Box and Muller's; the second of the pair is not used.
-  double normal() {
-    const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
-    return radius * std::cos(2.0 * std::numbers::pi * uniform());
-  }
-  /// Scale 1.
-  double cauchy(double location) {
-    return location + std::tan(std::numbers::pi * (uniform() - 0.5));
-  }
-
- private:
-  std::mt19937_64 bits_;
-};
 
 /// Observes the function at the inputs and cuts the stream into equal batches.
 std::vector<Batch> observe(const std::vector<double>& inputs, Generator& generator) {

@@ -7,8 +7,7 @@
 //   outliers          1000 inputs, uniform on [4, 6], then 300 from a Cauchy distribution around 5:
 //                     nothing is new until the outliers come, in batch 8
 //
-// The same seed gives the same numbers on every platform: the transforms of the generator's bits
-// are written out here, for those of the standard library differ.
+// The same seed gives the same numbers on every platform.
 #pragma once
 
 #include <cstdint>

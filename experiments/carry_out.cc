@@ -1,0 +1,224 @@
+#include "carry_out.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "ample/exact_gp.h"
+#include "ample/metrics.h"
+#include "ample/snapshot.h"
+#include "ample/threads.h"
+#include "errors.h"
+#include "interrupt.h"
+#include "job.h"
+#include "learn.h"
+#include "temporary_file.h"
+
+namespace ample::experiments {
+namespace {
+
+// Rows predicted at once: [rows, M] is then the largest matrix.
+constexpr Index kPredictRows = 1000;
+
+class Clock {
+ public:
+  explicit Clock(double before) : before_(before) {}
+  [[nodiscard]] double seconds() const {
+    return before_ +
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+template <class Model>
+Prediction predict(const Model& model, const Matrix& X) {
+  Prediction all{Vector(X.rows()), Vector(X.rows())};
+  for (Index first = 0; first < X.rows(); first += kPredictRows) {
+    const Index count = std::min(kPredictRows, X.rows() - first);
+    const Prediction part = model.predict(X.middleRows(first, count), Target::observation);
+    all.mean.segment(first, count) = part.mean;
+    all.variance.segment(first, count) = part.variance;
+  }
+  return all;
+}
+
+/// Fills in the errors of a model, and of the noise model of the targets seen, on a test set.
+template <class Model>
+void score(const Model& model, const NoiseModel& targets, const Batch& test, BatchResult& result) {
+  const Prediction p = predict(model, test.X);
+  result.rmse = rmse(test.y, p.mean);
+  result.nlpd = nlpd(test.y, p);
+  const Prediction noise = targets.predict(test.y.size());
+  result.noise_rmse = rmse(test.y, noise.mean);
+  result.noise_nlpd = nlpd(test.y, noise);
+}
+
+nlohmann::ordered_json parameter_json(const Parameter& p) {
+  return {{"start", p.value}, {"lower", p.lower}, {"upper", p.upper}};
+}
+
+/// All that a reader needs to do the same elsewhere.
+std::string settings_text(const Run& run, const ContinualGPOptions& options) {
+  nlohmann::ordered_json json{{"kernel", options.start.kernel.to_string()}};
+  for (const Parameter& p : options.start.kernel.parameters()) json[p.name] = parameter_json(p);
+  json["noise_variance"] = {{"start", options.start.noise()},
+                            {"lower", options.start.noise_variance.lower},
+                            {"upper", options.start.noise_variance.upper}};
+  json["selection"] = run.method;
+  if (run.method != "exact") {
+    for (const auto& [name, value] : options.selection.settings()) json[name] = value;
+    json["fit_tolerance"] = options.fit_tolerance;
+  }
+  json["seed"] = options.seed;
+  return json.dump();
+}
+
+std::vector<char> to_bytes(const ContinualGP& model) {
+  const TemporaryFile file;
+  save(model, file.path());
+  std::ifstream stream(file.path(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+ContinualGP from_bytes(const std::vector<char>& bytes) {
+  const TemporaryFile file;
+  std::ofstream stream(file.path(), std::ios::binary);
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  stream.close();
+  if (!stream) throw cli::DataError("cannot write " + file.path() + " to resume from");
+  return load(file.path());
+}
+
+// --- The exact GP -------------------------------------------------------------------------------
+
+// An evaluation on 14,000 rows takes as long as 300 on this many, which find where to begin.
+constexpr Index kExactStartRows = 2000;
+
+// Nats. Changes of the evidence far below one do not show in predictions.
+constexpr double kExactTolerance = 0.01;
+
+/// Every k-th row, about `count` of them.
+Batch thinned(const Batch& data, Index count) {
+  const auto every = Eigen::seq(Index{0}, data.X.rows() - 1, (data.X.rows() + count - 1) / count);
+  return {data.X(every, Eigen::all), data.y(every)};
+}
+
+void run_exact(const Run& run, const Job& job, Results& results) {
+  const Clock clock(0.0);
+  Progress progress;
+  Hyperparameters start = job.options.start;
+  for (const Index seen : job.exact_after) {
+    const Batch train = job.train_until(seen);
+    NoiseModel targets;
+    targets.observe(train.y);
+    const Clock fit_clock(0.0);
+    BatchResult result;
+    result.batch = seen;
+    result.rows_seen = result.inducing = train.X.rows();
+    result.stop = "all data";
+    MinimizeOptions options;
+    options.absolute_value_tolerance = kExactTolerance;
+    options.should_stop = [] {
+      cli::stop_if_interrupted();
+      return false;
+    };
+    if (train.X.rows() > 2 * kExactStartRows) {
+      const Batch part = thinned(train, kExactStartRows);
+      ExactGP first(start);
+      result.evaluations += first.fit(part.X, part.y, options).evaluations;
+      start = first.hyperparameters();
+    }
+    ExactGP gp(start);
+    result.evaluations += gp.fit(train.X, train.y, options).evaluations;
+    result.seconds_fit = fit_clock.seconds();
+    result.elbo = gp.log_evidence();
+    result.kernel = gp.hyperparameters().kernel.to_string();
+    result.noise_variance = gp.hyperparameters().noise();
+    score(gp, targets, job.test(seen), result);
+    progress.batches.push_back(std::move(result));
+    start = job.options.start;
+  }
+  progress.seconds = clock.seconds();
+  results.finish(run, progress, settings_text(run, job.options), threads());
+}
+
+// --- The continual models -----------------------------------------------------------------------
+
+BatchResult summary_of(const BatchReport& report) {
+  return {.batch = report.batch,
+          .rows_seen = report.rows_seen,
+          .inducing = report.inducing,
+          .added = report.inducing_added,
+          .removed = report.inducing_removed,
+          .stop = std::string(to_string(report.stop)),
+          .elbo = report.elbo,
+          .threshold = report.threshold,
+          .gap = report.gap,
+          .kernel = report.kernel,
+          .noise_variance = report.noise_variance,
+          .evaluations = report.fit.evaluations,
+          .seconds_select = report.seconds_select,
+          .seconds_fit = report.seconds_fit};
+}
+
+void run_continual(const Run& run, const Job& job, double seconds_between_saves, Results& results) {
+  const std::optional<Interruption> before = results.interruption(run);
+  const Clock clock(before ? before->seconds : 0.0);
+  ContinualGP model =
+      cli::interruptible(before ? from_bytes(before->model) : ContinualGP(job.options));
+  Progress unsaved;
+  double last_save = clock.seconds();
+  const auto keep = [&] {
+    unsaved.seconds = clock.seconds();
+    results.keep(run, unsaved, to_bytes(model));
+    unsaved = {};
+    last_save = clock.seconds();
+  };
+  while (model.batches() < job.batches) {
+    const Batch batch = job.train(model.batches());
+    try {
+      cli::stop_if_interrupted();
+      unsaved.batches.push_back(summary_of(model.observe(batch.X, batch.y)));
+    } catch (const cli::Interrupted&) {
+      if (!unsaved.batches.empty()) keep();
+      throw;
+    }
+    const Index seen = model.batches();
+    score(model, model.checkpoint().targets, job.test(seen), unsaved.batches.back());
+    if (job.draw) {
+      for (Drawing& d : job.draw(model, seen)) unsaved.drawings.push_back(std::move(d));
+    }
+    if (seen < job.batches && clock.seconds() - last_save >= seconds_between_saves) keep();
+  }
+  unsaved.seconds = clock.seconds();
+  results.finish(run, unsaved, settings_text(run, job.options), threads());
+}
+
+}  // namespace
+
+void carry_out(const Run& run, const std::filesystem::path& data_folder,
+               double seconds_between_saves, Results& results) {
+  if (results.state(run) == RunState::failed) results.forget(run);
+  const Job job = make_job(run, data_folder);
+  try {
+    if (run.method == "exact") {
+      run_exact(run, job, results);
+    } else {
+      run_continual(run, job, seconds_between_saves, results);
+    }
+  } catch (const NumericalError& error) {
+    results.fail(run, error.what());
+    throw;
+  }
+}
+
+}  // namespace ample::experiments

@@ -1,0 +1,136 @@
+#include "plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace ample::experiments {
+namespace {
+
+using Names = std::vector<std::string>;
+using Values = std::vector<double>;
+
+/// The six machine hours that the committed results took; or the rest of the paper's sweep, days.
+enum class Part { recorded, sweep };
+
+/// Every combination of its members is a run.
+struct Line {
+  const char* experiment;
+  Names data;
+  const char* method;
+  Values parameters;
+  std::vector<int> folds;
+  Part part;
+};
+
+const std::vector<Line>& lines() {
+  using enum Part;
+  // The paper gives ranges, and of the values in them only those that became operating points.
+  static const Values deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05, 0.035, 0.02, 0.015, 0.005};
+  static const Values wide_deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05};
+  static const Values narrow_deltas{0.035, 0.02, 0.015, 0.005};
+  static const Values etas{0.6, 0.5, 0.13, 0.1, 0.07, 0.06, 0.025, 0.005, 0.001};
+  static const Values rhos{0.845, 0.93, 0.935, 0.95, 0.955, 0.96, 0.975};
+  static const std::vector<int> all{0, 1, 2, 3, 4};
+  static const std::vector<int> one{0};
+  static const std::vector<int> others{1, 2, 3, 4};
+  static const Names three{"concrete", "skillcraft", "naval"};
+  static const Names four{"concrete", "skillcraft", "naval", "elevators"};
+  static const Names scenarios{"growing-domain", "fixed-domain", "outliers"};
+  static const Values exact{0.0};
+
+  // clang-format off
+  static const std::vector<Line> table{
+      // experiment       data                    method          parameters     folds   part
+      {"figure1",         scenarios,              "vips",         {0.05},        all,    recorded},
+
+      {"figure2a",        {"synthetic"},          "exact",        exact,         all,    recorded},
+      {"figure2a",        {"synthetic"},          "fixed-greedy", {10, 20, 30},  all,    recorded},
+      {"figure2a",        {"synthetic"},          "vips",         {0.05},        all,    recorded},
+
+      {"figure2b",        {"naval"},              "vips",         {0.05},        one,    recorded},
+      {"figure2b",        {"naval"},              "fixed-greedy", {100, 1000},   one,    recorded},
+
+      {"uci",             {"concrete", "skillcraft", "kin8nm"}, "exact", exact,  all,    recorded},
+      {"uci",             four,                   "vips",         deltas,        all,    recorded},
+      {"uci",             three,                  "oips",         rhos,          all,    recorded},
+      {"uci",             three,                  "cv",           etas,          all,    recorded},
+      {"uci",             {"elevators"},          "oips",         rhos,          one,    recorded},
+      {"uci",             {"bike", "kin8nm"},     "vips",         wide_deltas,   one,    recorded},
+      {"uci",             {"naval", "elevators"}, "exact",        exact,         all,    recorded},
+      {"uci",             {"bike"},               "exact",        exact,         one,    recorded},
+      {"uci",             {"elevators"},          "cv",           etas,          one,    recorded},
+      {"uci",             {"bike"},               "exact",        exact,         others, sweep},
+      {"uci",             {"bike", "kin8nm"},     "vips",         narrow_deltas, one,    sweep},
+      {"uci",             {"bike", "kin8nm"},     "vips",         deltas,        others, sweep},
+      {"uci",             {"elevators"},          "oips",         rhos,          others, sweep},
+      {"uci",             {"bike", "kin8nm"},     "oips",         rhos,          all,    sweep},
+      {"uci",             {"elevators"},          "cv",           etas,          others, sweep},
+      {"uci",             {"bike", "kin8nm"},     "cv",           etas,          all,    sweep},
+
+      {"magnetic-paths",  {"magnetic"},           "vips",         {kDelta},      one,    recorded},
+      {"magnetic-paths",  {"magnetic"},           "oips",         {kRho},        one,    recorded},
+      {"magnetic-paths",  {"magnetic"},           "cv",           {kEta},        one,    recorded},
+
+      {"magnetic-stream", {"magnetic"},           "vips",         {kDelta},      one,    recorded},
+      {"magnetic-stream", {"magnetic"},           "oips",         {kRho},        one,    recorded},
+      {"magnetic-stream", {"magnetic"},           "cv",           {kEta},        one,    recorded},
+
+      {"large",           scenarios,              "vips",         {kDelta},      one,    recorded},
+      {"large",           scenarios,              "oips",         {kRho},        one,    recorded},
+      {"large",           scenarios,              "cv",           {kEta},        one,    recorded},
+  };
+  // clang-format on
+  return table;
+}
+
+template <class T>
+bool passes(const std::vector<T>& wanted, const T& value) {
+  return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
+}
+
+}  // namespace
+
+std::string Run::key() const {
+  return fmt::format("{}/{}/{}/{}/{}", experiment, data, method, parameter, fold);
+}
+
+const std::vector<std::string>& experiment_names() {
+  static const Names names{"figure1",         "figure2a",       "figure2b",        "uci",
+                           "operating-point", "magnetic-paths", "magnetic-stream", "large"};
+  return names;
+}
+
+std::vector<Run> plan(const PlanFilter& filter) {
+  std::vector<Run> runs;
+  for (const Line& line : lines()) {
+    if (line.part == Part::sweep && !filter.whole_sweep) continue;
+    if (!passes<std::string>(filter.experiments, line.experiment)) continue;
+    if (!passes<std::string>(filter.methods, line.method)) continue;
+    for (const double parameter : line.parameters) {
+      for (const std::string& data : line.data) {
+        for (const int fold : line.folds) {
+          if (!passes(filter.data, data) || !passes(filter.parameters, parameter) ||
+              !passes(filter.folds, fold)) {
+            continue;
+          }
+          runs.push_back({line.experiment, data, line.method, parameter, fold});
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+std::optional<Run> find_run(const std::string& key) {
+  PlanFilter everything;
+  everything.whole_sweep = true;
+  for (Run& run : plan(everything)) {
+    if (run.key() == key) return std::move(run);
+  }
+  return std::nullopt;
+}
+
+bool is_timing(const std::string& experiment) { return experiment == "figure2b"; }
+
+}  // namespace ample::experiments

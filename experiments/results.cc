@@ -1,0 +1,241 @@
+#include "results.h"
+
+#include "ample/version.h"
+#include "errors.h"
+
+namespace ample::experiments {
+namespace {
+
+// Without rowids: the order of the file does not tell the order of the runs.
+constexpr const char* kSchema = R"sql(
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS runs (
+  run TEXT PRIMARY KEY,     -- experiment/data/method/parameter/fold
+  experiment TEXT NOT NULL,
+  data TEXT NOT NULL,
+  method TEXT NOT NULL,
+  parameter REAL NOT NULL,
+  fold INTEGER NOT NULL,
+  state TEXT NOT NULL,      -- begun, done, failed
+  seconds REAL NOT NULL,    -- testing and drawing included
+  threads INTEGER NOT NULL,
+  version TEXT NOT NULL,    -- of Ample
+  settings TEXT NOT NULL,   -- JSON: start of the kernel, noise, bounds, selection
+  error TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS batches (
+  run TEXT NOT NULL,
+  batch INTEGER NOT NULL,   -- from 1
+  rows_seen INTEGER NOT NULL,
+  inducing INTEGER NOT NULL,
+  added INTEGER NOT NULL,
+  removed INTEGER NOT NULL,
+  stop TEXT NOT NULL,       -- why the selection stopped
+  rmse REAL NOT NULL,
+  nlpd REAL NOT NULL,
+  noise_rmse REAL NOT NULL, -- of the noise model on the same test set
+  noise_nlpd REAL NOT NULL,
+  elbo REAL NOT NULL,
+  threshold REAL,
+  gap REAL,
+  kernel TEXT NOT NULL,
+  noise_variance REAL NOT NULL,
+  evaluations INTEGER NOT NULL,
+  seconds_select REAL NOT NULL,
+  seconds_fit REAL NOT NULL,
+  PRIMARY KEY (run, batch)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS drawings (
+  run TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  json TEXT NOT NULL,
+  PRIMARY KEY (run, batch, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS interruptions (
+  run TEXT PRIMARY KEY,
+  model BLOB NOT NULL       -- a model file
+) WITHOUT ROWID;
+)sql";
+
+BatchResult read_batch(const Statement& row) {
+  const auto maybe = [&](int column) {
+    return row.is_null(column) ? std::nullopt : std::optional(row.real(column));
+  };
+  return {.batch = row.integer(0),
+          .rows_seen = row.integer(1),
+          .inducing = row.integer(2),
+          .added = row.integer(3),
+          .removed = row.integer(4),
+          .stop = row.text(5),
+          .rmse = row.real(6),
+          .nlpd = row.real(7),
+          .noise_rmse = row.real(8),
+          .noise_nlpd = row.real(9),
+          .elbo = row.real(10),
+          .threshold = maybe(11),
+          .gap = maybe(12),
+          .kernel = row.text(13),
+          .noise_variance = row.real(14),
+          .evaluations = static_cast<int>(row.integer(15)),
+          .seconds_select = row.real(16),
+          .seconds_fit = row.real(17)};
+}
+
+constexpr const char* kSelectBatches =
+    "SELECT batch, rows_seen, inducing, added, removed, stop, rmse, nlpd, noise_rmse, noise_nlpd, "
+    "elbo, threshold, gap, kernel, noise_variance, evaluations, seconds_select, seconds_fit "
+    "FROM batches WHERE run = ? ORDER BY batch";
+
+}  // namespace
+
+const char* to_text(RunState state) {
+  switch (state) {
+    case RunState::begun:
+      return "begun";
+    case RunState::done:
+      return "done";
+    case RunState::failed:
+      return "failed";
+    case RunState::missing:
+      break;
+  }
+  return "missing";
+}
+
+Results::Results(const std::string& path) : database_(path) { database_.execute(kSchema); }
+
+RunState Results::state(const Run& run) const {
+  Statement row = database_.prepare("SELECT state FROM runs WHERE run = ?");
+  if (!row.bind(run.key()).step()) return RunState::missing;
+  const std::string text = row.text(0);
+  for (const RunState state : {RunState::begun, RunState::done, RunState::failed}) {
+    if (text == to_text(state)) return state;
+  }
+  throw cli::DataError("results: a run in the state '" + text + "', expected begun, done or failed");
+}
+
+std::string Results::error(const Run& run) const {
+  Statement row = database_.prepare("SELECT error FROM runs WHERE run = ?");
+  return row.bind(run.key()).step() ? row.text(0) : std::string();
+}
+
+std::optional<double> Results::seconds(const Run& run) const {
+  Statement row = database_.prepare("SELECT seconds FROM runs WHERE run = ? AND state = 'done'");
+  if (!row.bind(run.key()).step()) return std::nullopt;
+  return row.real(0);
+}
+
+std::vector<BatchResult> Results::batches(const Run& run) const {
+  Statement row = database_.prepare(kSelectBatches);
+  row.bind(run.key());
+  std::vector<BatchResult> all;
+  while (row.step()) all.push_back(read_batch(row));
+  return all;
+}
+
+std::optional<BatchResult> Results::last_batch(const Run& run) const {
+  Statement row = database_.prepare(std::string(kSelectBatches) + " DESC LIMIT 1");
+  if (!row.bind(run.key()).step()) return std::nullopt;
+  return read_batch(row);
+}
+
+std::optional<Interruption> Results::interruption(const Run& run) const {
+  Statement row = database_.prepare(
+      "SELECT model, seconds FROM interruptions JOIN runs USING (run) WHERE run = ?");
+  if (!row.bind(run.key()).step()) return std::nullopt;
+  return Interruption{.model = row.blob(0), .seconds = row.real(1)};
+}
+
+void Results::add(const Run& run, const Progress& progress) {
+  for (const BatchResult& b : progress.batches) {
+    database_
+        .prepare("INSERT INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+        .bind(run.key())
+        .bind(b.batch)
+        .bind(b.rows_seen)
+        .bind(b.inducing)
+        .bind(b.added)
+        .bind(b.removed)
+        .bind(b.stop)
+        .bind(b.rmse)
+        .bind(b.nlpd)
+        .bind(b.noise_rmse)
+        .bind(b.noise_nlpd)
+        .bind(b.elbo)
+        .bind(b.threshold)
+        .bind(b.gap)
+        .bind(b.kernel)
+        .bind(b.noise_variance)
+        .bind(std::int64_t{b.evaluations})
+        .bind(b.seconds_select)
+        .bind(b.seconds_fit)
+        .run();
+  }
+  for (const Drawing& d : progress.drawings) {
+    database_.prepare("INSERT INTO drawings VALUES (?,?,?,?)")
+        .bind(run.key())
+        .bind(d.batch)
+        .bind(d.name)
+        .bind(d.json)
+        .run();
+  }
+}
+
+void Results::put(const Run& run, RunState state, double seconds, const std::string& settings,
+                  int threads, const std::string& error) {
+  database_.prepare("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(run.key())
+      .bind(run.experiment)
+      .bind(run.data)
+      .bind(run.method)
+      .bind(run.parameter)
+      .bind(std::int64_t{run.fold})
+      .bind(to_text(state))
+      .bind(seconds)
+      .bind(std::int64_t{threads})
+      .bind(version())
+      .bind(settings)
+      .bind(error)
+      .run();
+}
+
+void Results::keep(const Run& run, const Progress& progress, const std::vector<char>& model) {
+  Transaction transaction(database_);
+  add(run, progress);
+  put(run, RunState::begun, progress.seconds, "", 0, "");
+  database_.prepare("INSERT OR REPLACE INTO interruptions VALUES (?,?)")
+      .bind(run.key())
+      .bind(model)
+      .run();
+  transaction.commit();
+}
+
+void Results::finish(const Run& run, const Progress& progress, const std::string& settings,
+                     int threads) {
+  Transaction transaction(database_);
+  add(run, progress);
+  put(run, RunState::done, progress.seconds, settings, threads, "");
+  database_.prepare("DELETE FROM interruptions WHERE run = ?").bind(run.key()).run();
+  transaction.commit();
+}
+
+void Results::fail(const Run& run, const std::string& error) {
+  Transaction transaction(database_);
+  put(run, RunState::failed, 0.0, "", 0, error);
+  database_.prepare("DELETE FROM interruptions WHERE run = ?").bind(run.key()).run();
+  transaction.commit();
+}
+
+void Results::forget(const Run& run) {
+  Transaction transaction(database_);
+  for (const char* table : {"runs", "batches", "drawings", "interruptions"}) {
+    database_.prepare(std::string("DELETE FROM ") + table + " WHERE run = ?")
+        .bind(run.key())
+        .run();
+  }
+  transaction.commit();
+}
+
+}  // namespace ample::experiments

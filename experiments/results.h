@@ -1,0 +1,93 @@
+// The result file: every run with its settings, what each batch gave, and what figures are drawn
+// from. One SQLite file, docs in experiments/README.md. A run in the middle leaves its model there,
+// so that whoever stops, or is stopped, goes on from its last save.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ample/types.h"
+#include "database.h"
+#include "plan.h"
+
+namespace ample::experiments {
+
+/// After one batch. Errors are those on the batch's test set, with the noise model's beside them.
+struct BatchResult {
+  Index batch = 0;  // from 1
+  Index rows_seen = 0;
+  Index inducing = 0;
+  Index added = 0;
+  Index removed = 0;
+  std::string stop;
+  double rmse = 0.0;
+  double nlpd = 0.0;
+  double noise_rmse = 0.0;
+  double noise_nlpd = 0.0;
+  double elbo = 0.0;  // log evidence of an exact GP
+  std::optional<double> threshold;
+  std::optional<double> gap;
+  std::string kernel;
+  double noise_variance = 0.0;
+  int evaluations = 0;
+  double seconds_select = 0.0;
+  double seconds_fit = 0.0;
+};
+
+/// What a figure needs beyond that, as JSON.
+struct Drawing {
+  Index batch = 0;
+  std::string name;
+  std::string json;
+};
+
+/// What a run gave since it was last saved.
+struct Progress {
+  std::vector<BatchResult> batches;
+  std::vector<Drawing> drawings;
+  double seconds = 0.0;
+};
+
+/// A run that is not finished: the model's file, and the seconds it took so far.
+struct Interruption {
+  std::vector<char> model;
+  double seconds = 0.0;
+};
+
+enum class RunState { missing, begun, done, failed };
+[[nodiscard]] const char* to_text(RunState state);
+
+class Results {
+ public:
+  /// Opens the file, or makes it.
+  explicit Results(const std::string& path);
+
+  [[nodiscard]] RunState state(const Run& run) const;
+  /// Of a failed run.
+  [[nodiscard]] std::string error(const Run& run) const;
+  /// Seconds of a run that is done.
+  [[nodiscard]] std::optional<double> seconds(const Run& run) const;
+  /// In order.
+  [[nodiscard]] std::vector<BatchResult> batches(const Run& run) const;
+  /// Without reading the others.
+  [[nodiscard]] std::optional<BatchResult> last_batch(const Run& run) const;
+  [[nodiscard]] std::optional<Interruption> interruption(const Run& run) const;
+
+  // Each of these is there as a whole or not at all, whenever the program ends.
+  void keep(const Run& run, const Progress& progress, const std::vector<char>& model);
+  void finish(const Run& run, const Progress& progress, const std::string& settings, int threads);
+  void fail(const Run& run, const std::string& error);
+  /// As if it had never been run.
+  void forget(const Run& run);
+
+ private:
+  void add(const Run& run, const Progress& progress);
+  void put(const Run& run, RunState state, double seconds, const std::string& settings,
+           int threads, const std::string& error);
+
+  Database database_;
+};
+
+}  // namespace ample::experiments
