@@ -27,4 +27,7 @@ void add_predict(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_demo(CLI::App& app);
 
+// In experiments/.
+void add_data(CLI::App& app);
+
 }  // namespace ample::cli
