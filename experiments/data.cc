@@ -74,8 +74,9 @@ void run_fetch(const DataOptions& options) {
         fmt::format("--base-url is '{}', expected http://… or https://…", options.base_url));
   }
   std::vector<const DataSet*> sets;
+  sets.reserve(experiments::data_sets().size());
   for (const std::string& name : options.names) sets.push_back(&experiments::data_set(name));
-  if (sets.empty()) {
+  if (options.names.empty()) {
     for (const DataSet& set : experiments::data_sets()) sets.push_back(&set);
   }
   const std::filesystem::path folder = experiments::data_folder(options.data_dir);
