@@ -26,6 +26,9 @@ void add_update(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_demo(CLI::App& app);
-void add_reproduce(CLI::App& app);  // in experiments/
+
+// In experiments/.
+void add_data(CLI::App& app);
+void add_reproduce(CLI::App& app);
 
 }  // namespace ample::cli

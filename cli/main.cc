@@ -23,8 +23,12 @@ namespace {
 enum ExitCode { kBug = 1, kUsage = 2, kData = 3, kNumerical = 4, kModelFile = 5 };
 
 std::string name_of_command(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? "ample" : "ample " + chosen.front()->get_name();
+  std::string name = "ample";
+  for (auto chosen = app.get_subcommands(); !chosen.empty();) {
+    name += " " + chosen.front()->get_name();
+    chosen = chosen.front()->get_subcommands();
+  }
+  return name;
 }
 
 int complain(const CLI::App& app, std::string message, int code) {
@@ -44,6 +48,7 @@ int run(int argc, char** argv) {
   add_predict(app);
   add_inspect(app);
   add_demo(app);
+  add_data(app);
   add_reproduce(app);
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 data, 4 numerical, 5 model file.\n"

@@ -14,14 +14,22 @@ constexpr const char* kClearLine = "\r\033[K";
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
-Progress::Progress(Index total) : visible_(is_terminal(stderr)), total_(total) {}
+StatusLine::StatusLine() : visible_(is_terminal(stderr)) {}
 
-Progress::~Progress() {
+StatusLine::~StatusLine() {
   if (visible_) std::fputs(kClearLine, stderr);
 }
 
-void Progress::show(const BatchReport& report) {
+void StatusLine::show(std::string_view text) const {
   if (!visible_) return;
+  fmt::print(stderr, "{}{}", kClearLine, text);
+  std::fflush(stderr);
+}
+
+Progress::Progress(Index total) : total_(total) {}
+
+void Progress::show(const BatchReport& report) {
+  if (!line_.visible()) return;
   ++batches_;
   rows_ += report.rows;
   const double seconds =
@@ -31,10 +39,10 @@ void Progress::show(const BatchReport& report) {
   if (report.gap) gap = fmt::format(" · gap {:.3g}", *report.gap);
   if (report.gap && report.threshold) gap += fmt::format(" of {:.3g}", *report.threshold);
   if (!gap.empty()) gap += " nats";
-  fmt::print(stderr, "{}batch {}{} · {} rows · M {} ({:+}){} · {:.0f} rows/s", kClearLine, batches_,
-             of_total, report.rows_seen, report.inducing, report.inducing - report.inducing_before,
-             gap, static_cast<double>(rows_) / std::max(seconds, 1e-9));
-  std::fflush(stderr);
+  line_.show(fmt::format("batch {}{} · {} rows · M {} ({:+}){} · {:.0f} rows/s", batches_, of_total,
+                         report.rows_seen, report.inducing,
+                         report.inducing - report.inducing_before, gap,
+                         static_cast<double>(rows_) / std::max(seconds, 1e-9)));
 }
 
 void print_pairs(const Pairs& pairs) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,21 +14,33 @@ namespace ample::cli {
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// One line on standard error, rewritten after each batch.
+/// One line on standard error that is rewritten, and cleared at the end.
+class StatusLine {
+ public:
+  StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  StatusLine(StatusLine&&) = delete;
+  StatusLine& operator=(StatusLine&&) = delete;
+  ~StatusLine();
+
+  [[nodiscard]] bool visible() const { return visible_; }
+  void show(std::string_view text) const;
+
+ private:
+  bool visible_;
+};
+
+/// A status line that changes after each batch.
 class Progress {
  public:
   /// `total`: batches to come, 0 if not known.
   explicit Progress(Index total);
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  Progress(Progress&&) = delete;
-  Progress& operator=(Progress&&) = delete;
-  ~Progress();  // clears the line
 
   void show(const BatchReport& report);
 
  private:
-  bool visible_;
+  StatusLine line_;
   Index total_;
   Index batches_ = 0;
   Index rows_ = 0;

@@ -9,8 +9,8 @@
 namespace ample::experiments {
 
 /// Learns batch by batch, tests after each, and puts what comes of it into `results`. The model is
-/// kept there every so many seconds and when a signal comes; Interrupted is then thrown. The exact GP
-/// cannot be stopped half-way and begins anew.
+/// kept there every so many seconds and when a signal comes; Interrupted is then thrown. The exact
+/// GP cannot be stopped half-way and begins anew.
 void carry_out(const Run& run, const std::filesystem::path& data_folder,
                double seconds_between_saves, Results& results);
 

@@ -39,20 +39,22 @@ std::string curve(const ContinualGP& model, const Batch& batch, const Matrix& gr
   const Prediction p = model.predict(grid);
   Vector z = model.inducing_inputs().col(0);
   std::ranges::sort(z);
-  return Json{{"x", list(batch.X.col(0))},         {"y", list(batch.y)},   {"z", list(z)},
-              {"grid", list(grid.col(0))},         {"mean", list(p.mean)},
-              {"std", list(p.variance.cwiseSqrt())}}
+  return Json{
+      {"x", list(batch.X.col(0))}, {"y", list(batch.y)},   {"z", list(z)},
+      {"grid", list(grid.col(0))}, {"mean", list(p.mean)}, {"std", list(p.variance.cwiseSqrt())}}
       .dump();
 }
 
-std::string map(const ContinualGP& model, const Matrix& path, const Vector& low,
-                const Vector& high, Index n) {
+std::string map(const ContinualGP& model, const Matrix& path, const Vector& low, const Vector& high,
+                Index n) {
   Matrix grid(n * n, 2);
   for (Index row = 0; row < n; ++row) {
     const Vector first = Vector::LinSpaced(n, low[0], high[0]);
     grid.col(0).segment(row * n, n) = first;
-    grid.col(1).segment(row * n, n).setConstant(
-        low[1] + (high[1] - low[1]) * static_cast<double>(row) / static_cast<double>(n - 1));
+    grid.col(1)
+        .segment(row * n, n)
+        .setConstant(low[1] +
+                     (high[1] - low[1]) * static_cast<double>(row) / static_cast<double>(n - 1));
   }
   const Prediction p = model.predict(grid);
   const Index stride = std::max<Index>(1, path.rows() / kPathPoints);

@@ -97,8 +97,7 @@ std::optional<double> operating_point(const std::string& method, const Sweep& sw
       return !(entry.second.percent(criterion.metric) <= criterion.percent);
     });
     if (!complete || failures > criterion.outliers) continue;
-    const bool smaller_model =
-        !best || (method == "oips" ? parameter < *best : parameter > *best);
+    const bool smaller_model = !best || (method == "oips" ? parameter < *best : parameter > *best);
     if (smaller_model) best = parameter;
   }
   return best;

@@ -3,9 +3,9 @@
 //
 //   percentage = (error − error_exact)/|error_noise − error_exact| · 100     mean over folds
 //
-// A parameter is accurate enough if the percentage is at most the threshold on all data sets but the
-// `outliers` that are allowed. Of those, the smallest models come from the largest δ (VIPS) or η
-// (CV), and from the smallest ρ (OIPS).
+// A parameter is accurate enough if the percentage is at most the threshold on all data sets but
+// the `outliers` that are allowed. Of those, the smallest models come from the largest δ (VIPS) or
+// η (CV), and from the smallest ρ (OIPS).
 #pragma once
 
 #include <map>

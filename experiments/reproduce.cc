@@ -127,10 +127,10 @@ void reproduce(const Arguments& arguments) {
     csv.finish();
   }
   if (failed > 0) {
-    throw NumericalError(
-        fmt::format("{} of {} runs failed; the lines above say why, and the same command tries them "
-                    "again",
-                    failed, runs.size()));
+    throw NumericalError(fmt::format(
+        "{} of {} runs failed; the lines above say why, and the same command tries them "
+        "again",
+        failed, runs.size()));
   }
 }
 

@@ -113,7 +113,8 @@ RunState Results::state(const Run& run) const {
   for (const RunState state : {RunState::begun, RunState::done, RunState::failed}) {
     if (text == to_text(state)) return state;
   }
-  throw cli::DataError("results: a run in the state '" + text + "', expected begun, done or failed");
+  throw cli::DataError("results: a run in the state '" + text +
+                       "', expected begun, done or failed");
 }
 
 std::string Results::error(const Run& run) const {
@@ -150,8 +151,7 @@ std::optional<Interruption> Results::interruption(const Run& run) const {
 
 void Results::add(const Run& run, const Progress& progress) {
   for (const BatchResult& b : progress.batches) {
-    database_
-        .prepare("INSERT INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+    database_.prepare("INSERT INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
         .bind(run.key())
         .bind(b.batch)
         .bind(b.rows_seen)
@@ -231,9 +231,7 @@ void Results::fail(const Run& run, const std::string& error) {
 void Results::forget(const Run& run) {
   Transaction transaction(database_);
   for (const char* table : {"runs", "batches", "drawings", "interruptions"}) {
-    database_.prepare(std::string("DELETE FROM ") + table + " WHERE run = ?")
-        .bind(run.key())
-        .run();
+    database_.prepare(std::string("DELETE FROM ") + table + " WHERE run = ?").bind(run.key()).run();
   }
   transaction.commit();
 }

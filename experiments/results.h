@@ -84,8 +84,8 @@ class Results {
 
  private:
   void add(const Run& run, const Progress& progress);
-  void put(const Run& run, RunState state, double seconds, const std::string& settings,
-           int threads, const std::string& error);
+  void put(const Run& run, RunState state, double seconds, const std::string& settings, int threads,
+           const std::string& error);
 
   Database database_;
 };

@@ -5,17 +5,17 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <optional>
-#include <thread>
-#include <utility>
-
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "ample/threads.h"
 #include "carry_out.h"
@@ -57,10 +57,12 @@ class Lock {
 
 /// A child process with one run, that dies with its parent.
 pid_t start_worker(const Run& run, const RunnerOptions& options, int threads) {
-  std::vector<std::string> words{"ample",     "reproduce",     "--worker",
-                                 run.key(),   "--results",     options.results,
-                                 "--threads", fmt::format("{}", threads),
-                                 "--data-dir", options.data_folder.string(), "--save-every", fmt::format("{}", options.seconds_between_saves)};
+  std::vector<std::string> words{"ample",        "reproduce",
+                                 "--worker",     run.key(),
+                                 "--results",    options.results,
+                                 "--threads",    fmt::format("{}", threads),
+                                 "--data-dir",   options.data_folder.string(),
+                                 "--save-every", fmt::format("{}", options.seconds_between_saves)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

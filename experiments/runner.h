@@ -1,5 +1,6 @@
-// Many runs on several processes. Each run is a process of its own, which writes its results itself:
-// whatever is killed, at whatever moment, the result file holds whole runs and resumable ones.
+// Many runs on several processes. Each run is a process of its own, which writes its results
+// itself: whatever is killed, at whatever moment, the result file holds whole runs and resumable
+// ones.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +18,9 @@ struct RunnerOptions {
   double seconds_between_saves = 10.0;
 };
 
-/// Carries out the runs that are not done yet, and says how far it is on standard error. Returns how
-/// many failed. Throws cli::DataError if another runner has the result file, cli::Interrupted after
-/// a signal, all that was reached being kept.
+/// Carries out the runs that are not done yet, and says how far it is on standard error. Returns
+/// how many failed. Throws cli::DataError if another runner has the result file, cli::Interrupted
+/// after a signal, all that was reached being kept.
 int run_all(const std::vector<Run>& runs, const RunnerOptions& options);
 
 /// What a process of the runner does: one run, then its end.

@@ -76,7 +76,8 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
   return out;
 }
 
-// --- Figures 1 and 2, large: M or an error after each batch ---------------------------------------
+// --- Figures 1 and 2, large: M or an error after each batch
+// ---------------------------------------
 
 std::string figure1_table(const Results& results) {
   MarkdownTable table({"scenario", "seed", "M after each of ten batches", "last RMSE"});
@@ -95,8 +96,8 @@ std::string figure1_table(const Results& results) {
 }
 
 std::string figure2a_table(const Results& results) {
-  MarkdownTable table({"method", "RMSE after batch 1", "2", "3", "4", "M after batch 1", "2", "3",
-                       "4"});
+  MarkdownTable table(
+      {"method", "RMSE after batch 1", "2", "3", "4", "M after batch 1", "2", "3", "4"});
   std::map<std::string, std::vector<Run>> by_method;
   std::vector<std::string> order;
   for (const Run& run : runs_of("figure2a")) {
@@ -176,7 +177,8 @@ std::string large_table(const Results& results) {
          table.text();
 }
 
-// --- The magnetic field ---------------------------------------------------------------------------
+// --- The magnetic field
+// ---------------------------------------------------------------------------
 
 std::string magnetic_stream_table(const Results& results) {
   MarkdownTable table({"method", "", "M after batch 1", "5", "10", "15", "20", "RMSE", "time"});
@@ -221,7 +223,8 @@ std::string magnetic_paths_table(const Results& results) {
          table.text();
 }
 
-// --- UCI ------------------------------------------------------------------------------------------
+// --- UCI
+// ------------------------------------------------------------------------------------------
 
 std::string size_text(const Measured& m) {
   std::string text = m.folds > 1 ? fmt::format("{:.0f}({:.0f})", m.inducing, m.inducing_deviation)
@@ -238,7 +241,8 @@ std::string percent_text(double percent) {
 
 std::string uci_table(const Results& results) {
   std::string out =
-      "Means over folds after the last batch; M with its deviation. Percentages are the distance to "
+      "Means over folds after the last batch; M with its deviation. Percentages are the distance "
+      "to "
       "the exact GP of the same fold, 100 % being the noise model's.\n";
   for (const std::string& data : uci_names()) {
     MarkdownTable table({"method", "M", "RMSE", "RMSE %", "NLPD", "NLPD %", "time of a fold"});
@@ -257,8 +261,8 @@ std::string uci_table(const Results& results) {
     if (folds > 0) {
       table.add({folds < kFolds ? fmt::format("exact GP, {} of {} folds", folds, kFolds)
                                 : std::string("exact GP"),
-                 "all", fmt::format("{:.4f}", rmse / folds), "0", fmt::format("{:.4f}", nlpd / folds),
-                 "0", duration_text(seconds / folds)});
+                 "all", fmt::format("{:.4f}", rmse / folds), "0",
+                 fmt::format("{:.4f}", nlpd / folds), "0", duration_text(seconds / folds)});
     }
     bool any = folds > 0;
     for (const std::string& method : kMethods) {
@@ -267,11 +271,11 @@ std::string uci_table(const Results& results) {
         if (found == sets.end()) continue;
         any = true;
         const Measured& m = found->second;
-        table.add({title_of({"uci", data, method, parameter, 0}), size_text(m),
-                   fmt::format("{:.4f}", m.rmse), percent_text(m.rmse_percent),
-                   fmt::format("{:.4f}", m.nlpd), percent_text(m.nlpd_percent),
-                   m.seconds < 10.0 ? fmt::format("{:.1f} s", m.seconds)
-                                    : duration_text(m.seconds)});
+        table.add(
+            {title_of({"uci", data, method, parameter, 0}), size_text(m),
+             fmt::format("{:.4f}", m.rmse), percent_text(m.rmse_percent),
+             fmt::format("{:.4f}", m.nlpd), percent_text(m.nlpd_percent),
+             m.seconds < 10.0 ? fmt::format("{:.1f} s", m.seconds) : duration_text(m.seconds)});
       }
     }
     out += fmt::format("\n### {}\n\n{}", data, any ? table.text() : "not run\n");
@@ -289,8 +293,8 @@ constexpr double kPercentBand = 3.0;
 
 std::string criterion_text(const Criterion& c) {
   const char* const counts[] = {"none", "one", "two"};
-  return fmt::format("{:.0f} % {}, {} outlier{}", c.percent, to_text(c.metric),
-                     counts[c.outliers], c.outliers == 1 ? "" : "s");
+  return fmt::format("{:.0f} % {}, {} outlier{}", c.percent, to_text(c.metric), counts[c.outliers],
+                     c.outliers == 1 ? "" : "s");
 }
 
 /// For each data set the methods that meet the criterion with the smallest model.
@@ -336,8 +340,8 @@ std::string operating_point_tables(const Results& results) {
   };
 
   std::string out = "### Operating points\n\n";
-  MarkdownTable points({"criterion", "δ paper", "δ ours", "η paper", "η ours", "ρ paper",
-                        "ρ ours"});
+  MarkdownTable points(
+      {"criterion", "δ paper", "δ ours", "η paper", "η ours", "ρ paper", "ρ ours"});
   for (const Criterion& c : criteria()) {
     std::vector<std::string> row{criterion_text(c)};
     for (const std::string& method : kMethods) {
@@ -350,7 +354,10 @@ std::string operating_point_tables(const Results& results) {
   }
   out += points.text();
   for (const std::string& method : kMethods) {
-    out += fmt::format("\n{} was judged on: {}.", method == "vips" ? "VIPS" : method == "cv" ? "CV" : "OIPS",
+    out += fmt::format("\n{} was judged on: {}.",
+                       method == "vips" ? "VIPS"
+                       : method == "cv" ? "CV"
+                                        : "OIPS",
                        join(required(method), ", "));
   }
   out += "\n";
@@ -378,12 +385,16 @@ std::string operating_point_tables(const Results& results) {
           agree = m && p ? "both" : m ? "M" : p ? "%" : "neither";
         }
         table.add({data, method,
-                   paper ? paper->inducing == 7000 ? "Max. 7000"
-                                                   : fmt::format("{:.0f}({:.0f})", paper->inducing,
-                                                                 paper->deviation)
+                   paper ? paper->inducing == 7000
+                               ? "Max. 7000"
+                               : fmt::format("{:.0f}({:.0f})", paper->inducing, paper->deviation)
                          : "–",
-                   at_theirs ? size_text(*at_theirs) : paper_point ? kNotRun : "–",
-                   at_ours ? size_text(*at_ours) : our_point ? kNotRun : "–",
+                   at_theirs     ? size_text(*at_theirs)
+                   : paper_point ? kNotRun
+                                 : "–",
+                   at_ours     ? size_text(*at_ours)
+                   : our_point ? kNotRun
+                               : "–",
                    paper ? mark(paper->percent) : "–",
                    at_theirs ? mark(at_theirs->percent(c.metric)) : "",
                    at_ours ? mark(at_ours->percent(c.metric)) : "", agree});
@@ -392,21 +403,22 @@ std::string operating_point_tables(const Results& results) {
     out += table.text();
   }
 
-  out += "\n### Wins: on how many data sets a method meets the criterion with the smallest model\n\n";
-  MarkdownTable counts({"criterion", "VIPS paper", "VIPS ours", "CV paper", "CV ours", "OIPS paper",
-                        "OIPS ours"});
+  out +=
+      "\n### Wins: on how many data sets a method meets the criterion with the smallest model\n\n";
+  MarkdownTable counts(
+      {"criterion", "VIPS paper", "VIPS ours", "CV paper", "CV ours", "OIPS paper", "OIPS ours"});
   for (const Criterion& c : criteria()) {
     if (c.metric == Metric::nlpd && c.percent == 5.0 && c.outliers == 0) continue;
     auto theirs = wins(c, [&](const std::string& data, const std::string& method) {
       return paper_cell(c, data, method);
     });
-    auto ours = wins(c, [&](const std::string& data,
-                            const std::string& method) -> std::optional<PaperCell> {
-      const auto m = measured(
-          method, operating_point(method, sweeps[method], c, required(method)), data);
-      if (!m) return std::nullopt;
-      return PaperCell{m->inducing, m->inducing_deviation, m->percent(c.metric)};
-    });
+    auto ours = wins(
+        c, [&](const std::string& data, const std::string& method) -> std::optional<PaperCell> {
+          const auto m =
+              measured(method, operating_point(method, sweeps[method], c, required(method)), data);
+          if (!m) return std::nullopt;
+          return PaperCell{m->inducing, m->inducing_deviation, m->percent(c.metric)};
+        });
     std::vector<std::string> row{criterion_text(c)};
     for (const std::string& method : kMethods) {
       row.push_back(fmt::format("{}", theirs[method]));
@@ -449,9 +461,9 @@ std::string runs_as_csv(const Results& results) {
       sizes.push_back(fmt::format("{}", b.inducing));
     }
     out += fmt::format("{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},\"{}\",{:.4g},{},{:.2f},{}\n",
-                       run.experiment, run.data, run.method, run.parameter, run.fold,
-                       last.inducing, last.rmse, last.nlpd, last.noise_rmse, last.noise_nlpd,
-                       last.kernel, last.noise_variance, evaluations, *seconds, join(sizes, " "));
+                       run.experiment, run.data, run.method, run.parameter, run.fold, last.inducing,
+                       last.rmse, last.nlpd, last.noise_rmse, last.noise_nlpd, last.kernel,
+                       last.noise_variance, evaluations, *seconds, join(sizes, " "));
   }
   return out;
 }

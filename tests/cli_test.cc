@@ -1,20 +1,12 @@
 // The program as its users meet it: run with arguments, judged by what it prints, writes and
 // returns.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <sstream>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +17,7 @@
 
 #include "ample/snapshot.h"
 #include "ample/version.h"
+#include "support/program.h"
 #include "support/random.h"
 
 namespace ample {
@@ -32,105 +25,19 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Arguments = std::vector<std::string>;
+using testing::Arguments;
+using testing::bytes_of;
+using testing::lines_of;
+using testing::Program;
+using testing::Result;
 
-struct Result {
-  int code = -1;  // exit code, or -signal
-  std::string out;
-  std::string err;
-};
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-/// A running `ample`, with the test at the other end of its standard input.
-class Program {
- public:
-  /// Its output goes to files in the folder or, if given, to `screen`.
-  Program(const fs::path& folder, const Arguments& arguments, int screen = -1) : folder_(folder) {
-    std::array<int, 2> input{};
-    if (::pipe2(input.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-    std::vector<char*> argv;
-    std::string name = AMPLE_PROGRAM;
-    argv.push_back(name.data());
-    Arguments copy = arguments;
-    for (std::string& argument : copy) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(input[0], STDIN_FILENO);
-      const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-      const auto output = [&](const char* file, int descriptor) {
-        ::dup2(screen >= 0 ? screen : ::open((folder / file).c_str(), flags, 0600), descriptor);
-      };
-      output("stdout", STDOUT_FILENO);
-      output("stderr", STDERR_FILENO);
-      if (::chdir(folder.c_str()) != 0) ::_exit(126);
-      ::execv(argv[0], argv.data());
-      ::_exit(127);
-    }
-    ::close(input[0]);
-    input_ = input[1];
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  Program(Program&&) = delete;
-  Program& operator=(Program&&) = delete;
-  ~Program() {
-    close_input();
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-  }
-
-  void write(const std::string& text) const {
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t count = ::write(input_, text.data() + done, text.size() - done);
-      if (count < 0) return;  // it does not want to know
-      done += static_cast<std::size_t>(count);
-    }
-  }
-  void close_input() {
-    if (input_ >= 0) ::close(input_);
-    input_ = -1;
-  }
-  void signal(int number) const { ::kill(pid_, number); }
-
-  Result wait() {
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = 0;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
-            bytes_of(folder_ / "stdout"), bytes_of(folder_ / "stderr")};
-  }
-
- private:
-  fs::path folder_;
-  pid_t pid_ = 0;
-  int input_ = -1;
-};
-
-class Cli : public ::testing::Test {
+class Cli : public testing::ProgramTest {
  protected:
   void SetUp() override {
-    std::signal(SIGPIPE, SIG_IGN);
-    std::string name = (fs::temp_directory_path() / "ample-cli-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
+    ProgramTest::SetUp();
     rows_ = some_rows(300);
     store("data.csv", "x1,x2,y\n" + join(rows_));
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static std::vector<std::string> some_rows(int count) {
     testing::Random random(42);
@@ -150,43 +57,11 @@ class Cli : public ::testing::Test {
     return text;
   }
 
-  void store(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  [[nodiscard]] std::string stored(const std::string& name) const {
-    return bytes_of(folder_ / name);
-  }
-
-  [[nodiscard]] Result run(const Arguments& arguments, const std::string& input = "") const {
-    Program program(folder_, arguments);
-    program.write(input);
-    program.close_input();
-    return program.wait();
-  }
-
-  /// Runs what must work, with nothing to say on standard error.
-  std::string succeed(const Arguments& arguments, const std::string& input = "") const {
-    const Result result = run(arguments, input);
-    EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(result.err, "");
-    return result.out;
-  }
-
-  /// Runs what must fail: with this code, this one line, and nothing on standard output.
-  void fail(const Arguments& arguments, int code, const std::string& message,
-            const std::string& input = "") const {
-    const Result result = run(arguments, input);
-    EXPECT_EQ(result.code, code) << fmt::format("{}", fmt::join(arguments, " "));
-    EXPECT_EQ(result.err, "ample " + arguments.front() + ": " + message + "\n");
-    EXPECT_EQ(result.out, "");
-  }
-
   /// A model of all rows in batches of 100.
   void fit_model(const std::string& name = "model.ample") const {
     succeed({"fit", "data.csv", "--batch-size", "100", "--save", name});
   }
 
-  fs::path folder_;
   std::vector<std::string> rows_;
 };
 
@@ -554,22 +429,7 @@ TEST_F(Cli, NothingButResultsOnAPipe) {
 }
 
 TEST_F(Cli, ATerminalSeesProgressAndASummary) {
-  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_GE(terminal, 0);
-  ASSERT_EQ(::grantpt(terminal), 0);
-  ASSERT_EQ(::unlockpt(terminal), 0);
-  const std::string name = ::ptsname(terminal);
-  const int screen = ::open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_GE(screen, 0);
-  Program program(folder_, {"fit", "data.csv", "--batches", "3"}, screen);
-  ::close(screen);
-  std::string seen;
-  std::array<char, 4096> block{};
-  for (ssize_t n = 0; (n = ::read(terminal, block.data(), block.size())) > 0;) {
-    seen.append(block.data(), static_cast<std::size_t>(n));
-  }
-  ::close(terminal);
-  EXPECT_EQ(program.wait().code, 0);
+  const std::string seen = seen_on_terminal({"fit", "data.csv", "--batches", "3"});
   for (const char* part : {"batch 1/3", "batch 3/3", "300 rows", "nats", "rows/s",
                            "300 in 3 batches", "inducing points", "noise variance"}) {
     EXPECT_NE(seen.find(part), std::string::npos) << part << " in\n" << seen;
