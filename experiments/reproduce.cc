@@ -89,8 +89,10 @@ void list_runs(const std::vector<Run>& runs, const std::string& path) {
 }
 
 void reproduce(const Arguments& arguments) {
+  RunnerOptions runner = arguments.runner;
+  runner.data_folder = experiments::data_folder(arguments.data_dir);
   if (!arguments.worker.empty()) {
-    run_as_worker(arguments.worker, arguments.runner, arguments.threads);
+    run_as_worker(arguments.worker, runner, arguments.threads);
     return;
   }
   if (arguments.names.empty()) {
@@ -100,24 +102,22 @@ void reproduce(const Arguments& arguments) {
   const std::vector<std::string> experiments = chosen_experiments(arguments.names);
   const std::vector<Run> runs = chosen_runs(arguments, experiments);
   if (arguments.list) {
-    list_runs(runs, arguments.runner.results);
+    list_runs(runs, runner.results);
     return;
   }
   int failed = 0;
   if (!arguments.tables_only) {
-    RunnerOptions runner = arguments.runner;
-    runner.data_folder = experiments::data_folder(arguments.data_dir);
     require_all_data(runs, runner.data_folder);
     if (arguments.again) {
       Results results(runner.results);
       for (const Run& run : runs) results.forget(run);
     }
     failed = run_all(runs, runner);
-  } else if (!std::filesystem::exists(arguments.runner.results)) {
-    throw DataError(fmt::format("{}: no such file of results; run without --tables first",
-                                arguments.runner.results));
+  } else if (!std::filesystem::exists(runner.results)) {
+    throw DataError(
+        fmt::format("{}: no such file of results; run without --tables first", runner.results));
   }
-  const Results results(arguments.runner.results);
+  const Results results(runner.results);
   for (const std::string& experiment : experiments) {
     fmt::print("## {}\n\n{}\n", experiment, table_of(experiment, results));
   }
@@ -158,13 +158,22 @@ void add_reproduce(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--data", a.filter.data, "Only these data sets")->type_name("NAME");
+  command->add_option("--data", a.filter.data, "Only these data sets")
+      ->type_name("NAME,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--method", a.filter.methods, "Only these: vips cv oips fixed-greedy exact")
-      ->type_name("NAME");
+      ->type_name("NAME,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--parameter", a.filter.parameters, "Only these values of δ, η, ρ or M")
-      ->type_name("X");
+      ->type_name("X,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--fold", a.filter.folds, "Only these folds or seeds, from 0")
-      ->type_name("N");
+      ->type_name("N,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--whole-sweep", a.filter.whole_sweep,
                     "Also the rest of the paper's sweep over parameters, which takes days");
   command->add_flag("--list", a.list, "Only list the runs, and which of them are done");
