@@ -9,17 +9,17 @@
 
 #include "ample/threads.h"
 #include "check.h"
+#include "jitter.h"
 #include "linalg.h"
 #include "parallel.h"
 
 namespace ample {
 namespace {
 
-// ε relative to the mean prior variance: large enough to carry a Cholesky factorisation of a
-// thousand nearly dependent points, small enough to move no prediction (derivation §1). It grows
-// tenfold for each failure, up to a value that would begin to be seen in predictions.
-constexpr double kJitterFirst = 1e-8;
+// ε relative to the mean prior variance, at most: it grows tenfold for each failed factorisation up
+// to this, which would begin to be seen in predictions.
 constexpr double kJitterLast = 1e-3;
+constexpr int kJitterTries = 9;  // from 1e-11 on
 
 /// The batch in blocks of rows, each taken through all its steps on one thread while it is in
 /// cache. A small batch is one block, whose steps share out their own work.
@@ -147,9 +147,13 @@ bool OnlineBound::factorize_prior(std::optional<double> jitter) {
     return attempt(*jitter);
   }
   const double mean_variance = M > 0 ? kernel_->diagonal(Z_).mean() : 0.0;
-  for (double factor = kJitterFirst; factor <= 1.5 * kJitterLast; factor *= 10.0) {
-    f_.jitter_factor = factor;
-    if (attempt(factor * mean_variance)) return true;
+  Jitter jitter_rule = first_jitter(mean_variance, noise_variance_);
+  f_.jitter_follows_noise = jitter_rule.follows_noise;
+  for (int tries = 0; tries < kJitterTries; ++tries, jitter_rule.factor *= 10.0) {
+    const double epsilon = jitter_rule.value(mean_variance, noise_variance_);
+    if (!(epsilon <= 1.5 * kJitterLast * mean_variance)) return false;
+    f_.jitter_factor = jitter_rule.factor;
+    if (attempt(epsilon)) return true;
   }
   return false;
 }
@@ -381,8 +385,8 @@ const BoundGradient& OnlineBound::gradient() {
 
   kernel_->pull_back_lower(Z_, K_bb_bar_, {.theta = &gradient_.theta, .X = Z_bar});
   kernel_->pull_back_diagonal(X_, Vector::Constant(N, -0.5 / sigma2), {.theta = &gradient_.theta});
-  // ε is a multiple of the mean prior variance, so it moves with θ.
-  if (M > 0) {
+  // ε is a multiple of the mean prior variance or of σ², so it moves with θ.
+  if (M > 0 && !f_.jitter_follows_noise) {
     const double share = f_.jitter_factor * jitter_bar / static_cast<double>(M);
     kernel_->pull_back_diagonal(Z_, Vector::Constant(M, share),
                                 {.theta = &gradient_.theta, .X = Z_bar});
@@ -392,6 +396,7 @@ const BoundGradient& OnlineBound::gradient() {
   const double log_noise_bar =
       0.5 * (fitted - static_cast<double>(N)) + 0.5 * (e_squared + f_.residual) / sigma2;
   gradient_.noise_variance = log_noise_bar / sigma2;
+  if (f_.jitter_follows_noise) gradient_.noise_variance += f_.jitter_factor * jitter_bar;
   return gradient_;
 }
 

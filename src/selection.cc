@@ -12,6 +12,7 @@
 #include "check.h"
 #include "greedy_variance.h"
 #include "incremental_bound.h"
+#include "jitter.h"
 
 namespace ample {
 namespace {
@@ -26,8 +27,9 @@ constexpr double kScheduleRatio = 1.25;
 /// ε of the new points: that of the old ones, so that the old factor L is reused as it stands.
 double selection_jitter(const SelectionProblem& p) {
   if (p.old.size() > 0) return p.old.jitter;
-  constexpr double kJitter = 1e-8;  // derivation §1
-  return kJitter * p.old.kernel.diagonal(p.X).mean();
+  const double mean_variance = p.old.kernel.diagonal(p.X).mean();
+  return first_jitter(mean_variance, p.old.noise_variance)
+      .value(mean_variance, p.old.noise_variance);
 }
 
 Matrix stack(const MatrixRef& top, const MatrixRef& bottom) {

@@ -37,11 +37,12 @@ struct BoundFactors {
   Matrix L_D;  // [M,M] lower Cholesky factor of D = I + A
   Vector c;    // [M]   (5)
   Vector w;    // [M]   L_D⁻¹ c
-  double jitter = 0.0;         // ε on the diagonal of K_bb
-  double jitter_factor = 0.0;  // ε relative to the mean prior variance
-  double residual = 0.0;       // tr(K_ff − Q_ff) = Σ k_nn − ‖V‖²
-  double past_residual = 0.0;  // tr[A_old (L_old⁻¹ K_aa L_old⁻ᵀ − T Tᵀ)]
-  double F = 0.0;              // (1)
+  double jitter = 0.0;                // ε on the diagonal of K_bb
+  double jitter_factor = 0.0;         // ε relative to the mean prior variance, or, if it
+  bool jitter_follows_noise = false;  // follows the noise, to σ²; 0 if ε does not move with θ
+  double residual = 0.0;              // tr(K_ff − Q_ff) = Σ k_nn − ‖V‖²
+  double past_residual = 0.0;         // tr[A_old (L_old⁻¹ K_aa L_old⁻ᵀ − T Tᵀ)]
+  double F = 0.0;                     // (1)
 };
 
 /// dL̂ with respect to everything that can be fitted, in natural units.
