@@ -22,10 +22,10 @@ constexpr double kJitterFirst = 1e-8;
 constexpr double kJitterLast = 1e-3;
 
 /// The batch in blocks of rows, each taken through all its steps on one thread while it is in
-/// cache; K̄_fb never stands in memory whole. A small batch is one block, whose steps share out
-/// their own work.
+/// cache. A small batch is one block, whose steps share out their own work.
 struct RowBlocks {
   static constexpr Index kRows = 256;
+  static constexpr Index kWhole = 32;  // rows that vectorised loops take at once
   Index rows;
   Index count;
 
@@ -35,12 +35,17 @@ struct RowBlocks {
   /// Calls job(block, first row, rows) for each.
   template <class Job>
   void run(const Job& job) const {
+    const auto boundary = [&](Index block) {
+      return block == count ? rows : (rows * block / count + kWhole / 2) / kWhole * kWhole;
+    };
     parallel_for(count, threads(), [&](Index block) {
-      const Index first = rows * block / count;
-      job(block, first, rows * (block + 1) / count - first);
+      const Index first = boundary(block);
+      job(block, first, boundary(block + 1) - first);
     });
   }
 };
+
+double entries(const MatrixRef& A) { return static_cast<double>(A.size()); }
 
 double log_2pi_variance(double variance) { return std::log(2.0 * std::numbers::pi * variance); }
 
@@ -64,7 +69,7 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   noise_variance_ = noise_variance;
   if (Z_.rows() != M || Z_.cols() != Z.cols() || Z_ != Z) {
     Z_ = Z;
-    nested_ = inducing_ == Inducing::fixed && M >= M_a && Z_.topRows(M_a) == old_.Z;
+    nested_ = M_a == 0 || (inducing_ == Inducing::fixed && M >= M_a && Z_.topRows(M_a) == old_.Z);
     shared_.clear();
     if (!nested_ && inducing_ == Inducing::fixed) {
       for (Index a = 0; a < M_a; ++a) {
@@ -102,7 +107,7 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   if (extended) {
     f_.H = old_.A;
     f_.h = old_.c;
-    add_past_nested();
+    add_past();
   } else if (nested_) {
     carry_past_nested();
   } else {
@@ -177,48 +182,60 @@ void OnlineBound::carry_past_nested() {
     f_.h.resize(0);
     return;
   }
-  f_.Wt = f_.L.topLeftCorner(M_a, M_a);
-  clear_upper(f_.Wt);
-  solve_left_triangle(old_.L, f_.Wt);
+  Matrix& Wt = past_;
+  Wt = f_.L.topLeftCorner(M_a, M_a);
+  clear_upper(Wt);
+  solve_left_triangle(old_.L, Wt);
   f_.H = old_.A;
-  multiply_triangle_left(f_.Wt, Op::transpose, f_.H);
-  multiply_triangle_right(f_.Wt, Op::none, f_.H);
-  f_.h.noalias() = f_.Wt.transpose().triangularView<Eigen::Upper>() * old_.c;
-  add_past_nested();
+  multiply_both_sides(Wt, f_.H);
+  f_.h.noalias() = Wt.transpose().triangularView<Eigen::Upper>() * old_.c;
+  add_past();
 }
 
-void OnlineBound::add_past_nested() {
-  const Index M_a = old_.size();
-  f_.A.topLeftCorner(M_a, M_a) += f_.H;
-  f_.c.head(M_a) += f_.h;
-}
-
-// H = Tᵀ A_old T and h = Tᵀ c_old, with T = L_old⁻¹ K_ab L⁻ᵀ   (4, 5), and the trace term of (6)
+// H = Tᵀ A_old T and h = Tᵀ c_old, with T = L_old⁻¹ Y and Y = K_ab L⁻ᵀ   (4, 5), and the trace term
+// of (6). L_old⁻¹ is applied to A_old and c_old, once a batch, rather than to Y:
+//   H = Yᵀ P_old Y,   h = Yᵀ p_old,   ⟨A_old, T Tᵀ⟩ = tr H
 void OnlineBound::carry_past_general() {
   const Index M_a = old_.size();
   const Index M = Z_.rows();
   if (P_old_.rows() != M_a) {
     P_old_ = old_.A;
-    congruence(old_.L, P_old_);
+    solve_right(old_.L, Op::none, P_old_);
+    solve_left(old_.L, Op::transpose, P_old_);
+    // The mean of both triangles: rounding errors of the solves are large, but orthogonal to K_aa
+    // and Y as long as no triangle is taken alone.
+    for_columns(M_a, entries(P_old_), [&](Index j) {
+      auto P_j = P_old_.col(j).tail(M_a - j);
+      P_j = 0.5 * (P_j + P_old_.row(j).tail(M_a - j).transpose());
+    });
+    p_old_ = old_.c;
+    solve(old_.L, Op::transpose, p_old_);
   }
-  f_.T.resize(M_a, M);
-  kernel_->evaluate(old_.Z, Z_, f_.T);
-  for (const auto& [a, b] : shared_) f_.T(a, b) += f_.jitter;
-  solve_left(old_.L, Op::none, f_.T);
-  solve_right(f_.L, Op::transpose, f_.T);
-  f_.G.resize(M_a, M);
-  multiply_symmetric(1.0, old_.A, f_.T, 0.0, f_.G);
-  f_.H.resize(M, M);
-  multiply(1.0, f_.T, Op::transpose, f_.G, Op::none, 0.0, f_.H);
-  f_.h.noalias() = f_.T.transpose() * old_.c;
-  f_.A += f_.H;
-  f_.c += f_.h;
-
-  Matrix K_aa(M_a, M_a);
+  Matrix& K_aa = D_inv_;
+  K_aa.resize(M_a, M_a);
   kernel_->evaluate_lower(old_.Z, K_aa);
   K_aa.diagonal().array() += f_.jitter;
-  mirror_lower(K_aa);
-  f_.past_residual = P_old_.cwiseProduct(K_aa).sum() - f_.G.cwiseProduct(f_.T).sum();
+  f_.past_residual = inner_lower(P_old_, K_aa);
+
+  Matrix& Y = past_;
+  Y.resize(M_a, M);
+  kernel_->evaluate(old_.Z, Z_, Y);
+  for (const auto& [a, b] : shared_) Y(a, b) += f_.jitter;
+  solve_right(f_.L, Op::transpose, Y);
+  f_.G.resize(M_a, M);
+  multiply_symmetric(1.0, P_old_, Y, 0.0, f_.G);
+  f_.H.resize(M, M);
+  multiply_lower(1.0, Y, f_.G, 0.0, f_.H);
+  f_.h.noalias() = Y.transpose() * p_old_;
+  f_.past_residual -= f_.H.trace();
+  add_past();
+}
+
+void OnlineBound::add_past() {
+  const Index size = f_.h.size();
+  for_columns(size, entries(f_.H),
+              [&](Index j) { f_.A.col(j).segment(j, size - j) += f_.H.col(j).tail(size - j); });
+  f_.c.head(size) += f_.h;
 }
 
 const BoundGradient& OnlineBound::gradient() {
@@ -233,68 +250,94 @@ const BoundGradient& OnlineBound::gradient() {
   mirror_lower(D_inv_);
   Vector mu = f_.w;
   solve(f_.L_D, Op::transpose, mu);
+  // ⟨D⁻¹, V Vᵀ/σ²⟩, since V Vᵀ/σ² = D − I − H
+  const Index past = f_.H.rows();
+  const double fitted =
+      static_cast<double>(M) - D_inv_.trace() - inner_lower(D_inv_.topLeftCorner(past, past), f_.H);
 
-  // The adjoint of K_bb is ½ L⁻ᵀ S L⁻¹ with a symmetric S. Substituting V̄ and W̄ (or T̄) of (14, 15)
-  // into Φ(Lᵀ L̄), the products with V collapse, since V Vᵀ/σ² = D − I − H:
-  //   general: S = 2I − D − D⁻¹ − μμᵀ
-  //   nested:  S = 2I − D − D⁻¹ − μμᵀ + H − E − Eᵀ + μsᵀ + sμᵀ,   E = D⁻¹H,  s = h − Hμ
-  // where H, h are padded with zeros to size M.
-  Matrix& S = K_bb_bar_;
-  S = -f_.A - D_inv_;  // lower triangle
-  S.diagonal().array() += 1.0;
-  double trace_inverse_H = 0.0;  // ⟨D⁻¹, H⟩
-  if (nested_ && M_a > 0) {
-    E_.resize(M, M_a);
-    multiply(1.0, D_inv_.leftCols(M_a), Op::none, f_.H, Op::none, 0.0, E_);
-    trace_inverse_H = E_.topRows(M_a).trace();
-    const Vector s = f_.h - f_.H * mu.head(M_a);
-    auto S_aa = S.topLeftCorner(M_a, M_a);
-    S_aa += f_.H - E_.topRows(M_a) - E_.topRows(M_a).transpose();
-    S_aa += mu.head(M_a) * s.transpose() + s * mu.head(M_a).transpose();
-    auto S_ba = S.bottomLeftCorner(M - M_a, M_a);
-    S_ba -= E_.bottomRows(M - M_a);
-    S_ba += mu.tail(M - M_a) * s.transpose();
-  } else if (M_a > 0) {
-    trace_inverse_H = D_inv_.cwiseProduct(f_.H).sum();
+  // K̄_bb = L⁻ᵀ S L⁻¹ with a symmetric S. Substituting V̄ and W̄ (or T̄) of (14, 15) into Φ(Lᵀ L̄), the
+  // products with V collapse, since V Vᵀ/σ² = D − I − H:
+  //   general: 2S = 2I − D − D⁻¹ − μμᵀ
+  //   nested:  2S = 2I − D − D⁻¹ − μμᵀ + μsᵀ + sμᵀ + H − E − Eᵀ,   E = D⁻¹H,   s = h − Hμ
+  //               = D⁻¹ − I      − μμᵀ + μsᵀ + sμᵀ + QQᵀ − PPᵀ,    Q = D⁻¹V/σ,  P = V/σ − Q
+  // where H, h are padded with zeros to size M; of the nested forms the second is the cheaper one
+  // when the batch is small.
+  const bool small_batch = nested_ && N <= M;
+  const bool by_batch = small_batch && N * M < M_a * M_a;
+  Vector t = -0.5 * mu;  // μtᵀ + tμᵀ = −μμᵀ + μsᵀ + sμᵀ
+  if (nested_) {
+    t.head(past) += f_.h - f_.H.selfadjointView<Eigen::Lower>() * mu.head(past);
   }
-  S.selfadjointView<Eigen::Lower>().rankUpdate(mu, -1.0);
-  mirror_lower(S);
-  congruence(f_.L, S);
-  K_bb_bar_ *= 0.5;
+  Matrix& S = K_bb_bar_;  // lower triangle
+  S.resize(M, M);
+  for_columns(M, entries(S), [&](Index j) {
+    const Index below = M - j;
+    auto S_j = S.col(j).tail(below);
+    S_j = (0.5 * mu[j]) * t.tail(below) + (0.5 * t[j]) * mu.tail(below);
+    if (by_batch) {
+      S_j += 0.5 * D_inv_.col(j).tail(below);
+      S_j[0] -= 0.5;
+    } else {
+      S_j -= 0.5 * (f_.A.col(j) + D_inv_.col(j)).tail(below);
+      S_j[0] += 0.5;
+    }
+  });
+  if (nested_ && !by_batch && past > 0) {
+    Matrix& E = past_;
+    E.resize(M, past);
+    mirror_lower(f_.H);
+    multiply(1.0, D_inv_.leftCols(past), Op::none, f_.H, Op::none, 0.0, E);
+    for_columns(past, entries(E), [&](Index j) {
+      const Index below = past - j;
+      S.col(j).segment(j, below) +=
+          0.5 * (f_.H.col(j).tail(below) - E.row(j).segment(j, below).transpose());
+      S.col(j).tail(M - j) -= 0.5 * E.col(j).tail(M - j);
+    });
+  }
+  if (small_batch) {
+    K_fb_bar_.resize(N, M);
+    multiply(1.0, f_.Vt, Op::none, D_inv_, Op::none, 0.0, K_fb_bar_);
+    if (by_batch) gram(0.5 / sigma2, K_fb_bar_, 1.0, S);
+    for_columns(M, entries(K_fb_bar_),
+                [&](Index j) { K_fb_bar_.col(j) = f_.Vt.col(j) - K_fb_bar_.col(j); });
+    if (by_batch) gram(-0.5 / sigma2, K_fb_bar_, 1.0, S);
+  }
+  solve_both_sides(f_.L, S);
 
   gradient_.theta = Vector::Zero(kernel_->num_parameters());
   const bool moving = inducing_ == Inducing::moving;
   if (moving) gradient_.Z = Matrix::Zero(M, Z_.cols());
   Matrix* Z_bar = moving ? &gradient_.Z : nullptr;
 
-  // I − D⁻¹, from here on in place of D⁻¹.
-  const double trace_D_inv = D_inv_.trace();
-  D_inv_ = -D_inv_;
-  D_inv_.diagonal().array() += 1.0;
-  const Matrix& I_minus_D_inv = D_inv_;
+  // K̄_fb = (Vᵀ(I − D⁻¹) + e μᵀ) L⁻¹/σ²,   e = y − Vᵀμ.   Unless the batch is small it pays to apply
+  // L⁻¹ first: B = (I − D⁻¹) L⁻¹.
+  Vector right = mu;
+  const Matrix& B = D_inv_;
+  if (!small_batch) {
+    for_columns(M, entries(D_inv_), [&](Index j) {
+      D_inv_.col(j) = -D_inv_.col(j);
+      D_inv_(j, j) += 1.0;
+    });
+    solve_right(f_.L, Op::none, D_inv_);
+    solve(f_.L, Op::transpose, right);
+  }
 
-  // The past through K_ab, general case:  K̄_ab = L_old⁻ᵀ T̄ L⁻¹,  T̄ = G(I − D⁻¹) + (c_old − Gμ)μᵀ
+  // The past through K_ab, general case:  K̄_ab = G B + (p_old − Gμ) μᵀL⁻¹
   double jitter_bar = K_bb_bar_.trace();
-  if (!nested_ && M_a > 0) {
-    Matrix K_ab_bar(M_a, M);
-    multiply(1.0, f_.G, Op::none, I_minus_D_inv, Op::none, 0.0, K_ab_bar);
-    K_ab_bar.noalias() += (old_.c - f_.G * mu) * mu.transpose();
-    solve_left(old_.L, Op::transpose, K_ab_bar);
-    solve_right(f_.L, Op::none, K_ab_bar);
+  if (!nested_) {
+    Matrix& K_ab_bar = past_;
+    K_ab_bar.resize(M_a, M);
+    const Vector left = p_old_ - f_.G * mu;
+    for_columns(M, entries(K_ab_bar), [&](Index j) { K_ab_bar.col(j) = right[j] * left; });
+    multiply(1.0, f_.G, Op::none, B, Op::none, 1.0, K_ab_bar);
     kernel_->pull_back(old_.Z, Z_, K_ab_bar, {.theta = &gradient_.theta, .Z = Z_bar});
-    kernel_->pull_back_lower(old_.Z, -0.5 * P_old_, {.theta = &gradient_.theta});
+    Vector theta_bar = Vector::Zero(kernel_->num_parameters());
+    kernel_->pull_back_lower(old_.Z, P_old_, {.theta = &theta_bar});
+    gradient_.theta -= 0.5 * theta_bar;
     jitter_bar -= 0.5 * P_old_.trace();
     for (const auto& [a, b] : shared_) jitter_bar += K_ab_bar(a, b);
   }
 
-  // K̄_fb = (Vᵀ(I − D⁻¹) + e μᵀ) L⁻¹/σ²,   e = y − Vᵀμ.   For N > M it pays to apply L⁻¹ first.
-  const bool inverse_first = N > M;
-  Vector right = mu;
-  if (inverse_first) {
-    B_ = I_minus_D_inv;
-    solve_right(f_.L, Op::none, B_);
-    solve(f_.L, Op::transpose, right);
-  }
   const RowBlocks blocks(N);
   struct Part {
     Vector theta;
@@ -305,19 +348,29 @@ const BoundGradient& OnlineBound::gradient() {
   blocks.run([&](Index block, Index first, Index rows) {
     const auto Vt = f_.Vt.middleRows(first, rows);
     const Vector e = y_.segment(first, rows) - Vt * mu;
-    thread_local Matrix storage;
-    if (storage.rows() < rows || storage.cols() != M) storage.resize(rows, M);
-    auto K_fb_bar = storage.topRows(rows);
-    K_fb_bar.noalias() = (e / sigma2) * right.transpose();
-    multiply(1.0 / sigma2, Vt, Op::none, inverse_first ? B_ : I_minus_D_inv, Op::none, 1.0,
-             K_fb_bar);
-    if (!inverse_first) solve_right(f_.L, Op::none, K_fb_bar);
     Part& part = parts[static_cast<std::size_t>(block)];
     part.e_squared = e.squaredNorm();
     part.theta = Vector::Zero(kernel_->num_parameters());
     if (moving) part.Z = Matrix::Zero(M, Z_.cols());
-    kernel_->pull_back(X_.middleRows(first, rows), Z_, K_fb_bar,
-                       {.theta = &part.theta, .Z = moving ? &part.Z : nullptr});
+    const auto pull_back = [&](const MatrixRef& K_fb_bar) {
+      kernel_->pull_back(X_.middleRows(first, rows), Z_, K_fb_bar,
+                         {.theta = &part.theta, .Z = moving ? &part.Z : nullptr});
+    };
+    if (small_batch) {
+      auto K_fb_bar = K_fb_bar_.middleRows(first, rows);
+      for_columns(M, entries(K_fb_bar),
+                  [&](Index j) { K_fb_bar.col(j) = (K_fb_bar.col(j) + mu[j] * e) / sigma2; });
+      solve_right(f_.L, Op::none, K_fb_bar);
+      pull_back(K_fb_bar);
+      return;
+    }
+    // K̄_fb never stands in memory whole.
+    thread_local Matrix storage;
+    if (storage.rows() < rows || storage.cols() != M) storage.resize(rows, M);
+    auto K_fb_bar = storage.topRows(rows);
+    K_fb_bar.noalias() = (e / sigma2) * right.transpose();
+    multiply(1.0 / sigma2, Vt, Op::none, B, Op::none, 1.0, K_fb_bar);
+    pull_back(K_fb_bar);
   });
   double e_squared = 0.0;
   for (const Part& part : parts) {
@@ -335,11 +388,9 @@ const BoundGradient& OnlineBound::gradient() {
                                 {.theta = &gradient_.theta, .X = Z_bar});
   }
 
-  // ∂L̂/∂log σ², with ⟨D⁻¹, V Vᵀ/σ²⟩ = M − tr D⁻¹ − ⟨D⁻¹, H⟩ and the quadratic terms gathered in
-  // ‖e‖²
+  // ∂L̂/∂log σ², the quadratic terms gathered in ‖e‖²
   const double log_noise_bar =
-      0.5 * (static_cast<double>(M) - trace_D_inv - trace_inverse_H - static_cast<double>(N)) +
-      0.5 * (e_squared + f_.residual) / sigma2;
+      0.5 * (fitted - static_cast<double>(N)) + 0.5 * (e_squared + f_.residual) / sigma2;
   gradient_.noise_variance = log_noise_bar / sigma2;
   return gradient_;
 }

@@ -94,6 +94,25 @@ void syrk(double alpha, const MatrixRef& A, Op op, double beta, Eigen::Ref<Matri
               ld(A), beta, C.data(), ld(C));
 }
 
+// Lower triangle of C ← α AᵀB + β C; blocks on its diagonal are computed whole.
+void gemm_lower(double alpha, const MatrixRef& A, const MatrixRef& B, double beta,
+                Eigen::Ref<Matrix> C) {
+  constexpr Index kWhole = 96;
+  const Index n = C.rows();
+  if (n <= kWhole) return gemm(alpha, A, Op::transpose, B, Op::none, beta, C);
+  const Index h = half(n);
+  const auto A2 = A.rightCols(n - h);
+  const auto B1 = B.leftCols(h);
+  gemm_lower(alpha, A.leftCols(h), B1, beta, C.topLeftCorner(h, h));
+  gemm(alpha, A2, Op::transpose, B1, Op::none, beta, C.bottomLeftCorner(n - h, h));
+  gemm_lower(alpha, A2, B.rightCols(n - h), beta, C.bottomRightCorner(n - h, n - h));
+}
+
+void syr2k(double alpha, const MatrixRef& A, const MatrixRef& B, Eigen::Ref<Matrix> C) {
+  cblas_dsyr2k(CblasColMajor, CblasLower, CblasTrans, as_int(C.rows()), as_int(A.rows()), alpha,
+               A.data(), ld(A), B.data(), ld(B), 1.0, C.data(), ld(C));
+}
+
 void symm(double alpha, const MatrixRef& S, const MatrixRef& B, double beta, Eigen::Ref<Matrix> C) {
   cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, as_int(C.rows()), as_int(C.cols()), alpha,
               S.data(), ld(S), B.data(), ld(B), beta, C.data(), ld(C));
@@ -231,6 +250,22 @@ void outer(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) 
     syrk(alpha, rows, Op::none, beta, C.block(first, first, width, width));
     if (below == 0) return;
     gemm(alpha, A.bottomRows(below), Op::none, rows, Op::transpose, beta,
+         C.block(first + width, first, below, width));
+  });
+}
+
+void multiply_lower(double alpha, const MatrixRef& A, const MatrixRef& B, double beta,
+                    Eigen::Ref<Matrix> C) {
+  AMPLE_ASSERT(A.rows() == B.rows() && C.rows() == A.cols() && C.cols() == B.cols());
+  if (C.size() == 0) return;
+  const Index n = C.rows();
+  Pieces(n, flops(A.rows(), n, n)).triangle([&](Index first, Index width) {
+    const Index below = n - first - width;
+    const auto columns = B.middleCols(first, width);
+    gemm_lower(alpha, A.middleCols(first, width), columns, beta,
+               C.block(first, first, width, width));
+    if (below == 0) return;
+    gemm(alpha, A.rightCols(below), Op::transpose, columns, Op::none, beta,
          C.block(first + width, first, below, width));
   });
 }
@@ -402,50 +437,120 @@ void invert_from_cholesky(Eigen::Ref<Matrix> L) {
   square_triangle(L);
 }
 
-void congruence(const MatrixRef& L, Eigen::Ref<Matrix> S) {
-  // (S L⁻¹)ᵀ L⁻¹: both solves from the right, where BLAS is fastest.
+namespace {
+
+using Tile = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor,
+                           small_triangle::kMost, small_triangle::kMost>;
+
+/// Lower triangle of C ← C + α(AᵀB + BᵀA).
+void add_gram(double alpha, const MatrixRef& A, const MatrixRef& B, Eigen::Ref<Matrix> C) {
+  const Index n = C.rows();
+  Pieces(n, 2.0 * flops(A.rows(), n, n)).triangle([&](Index first, Index width) {
+    const Index below = n - first - width;
+    const auto A_columns = A.middleCols(first, width);
+    const auto B_columns = B.middleCols(first, width);
+    syr2k(alpha, A_columns, B_columns, C.block(first, first, width, width));
+    if (below == 0) return;
+    auto rest = C.block(first + width, first, below, width);
+    gemm(alpha, A.rightCols(below), Op::transpose, B_columns, Op::none, 1.0, rest);
+    gemm(alpha, B.rightCols(below), Op::transpose, A_columns, Op::none, 1.0, rest);
+  });
+}
+
+// [L11 0; L21 L22]ᵀ [S11 ·; S21 S22] [L11 0; L21 L22] = [X11 ·; X21 X22], with F = S22 L21 and
+// G = S21 L11:
+//   X22 = L22ᵀ S22 L22,   X21 = L22ᵀ (G + F),   X11 = L11ᵀ S11 L11 + (G + F/2)ᵀL21 + L21ᵀ(G + F/2)
+void multiply_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S, Matrix& storage) {
+  const Index n = L.rows();
+  if (n <= small_triangle::kMost) {
+    const SerialBlas serial;
+    Tile X = S.selfadjointView<Eigen::Lower>();
+    trmm(CblasRight, L, Op::none, X);
+    trmm(CblasLeft, L, Op::transpose, X);
+    S.triangularView<Eigen::Lower>() = X;
+    return;
+  }
+  const Index h = half(n);
+  const auto L11 = L.topLeftCorner(h, h);
+  const auto L21 = L.bottomLeftCorner(n - h, h);
+  const auto L22 = L.bottomRightCorner(n - h, n - h);
+  auto S11 = S.topLeftCorner(h, h);
+  auto S21 = S.bottomLeftCorner(n - h, h);
+  auto S22 = S.bottomRightCorner(n - h, n - h);
+  multiply_both_sides(L11, S11, storage);
+  multiply_triangle_right(L11, Op::none, S21);
+  auto F = storage.topLeftCorner(n - h, h);
+  multiply_symmetric(0.5, S22, L21, 0.0, F);
+  S21 += F;
+  add_gram(1.0, S21, L21, S11);
+  S21 += F;
+  multiply_triangle_left(L22, Op::transpose, S21);
+  multiply_both_sides(L22, S22, storage);
+}
+
+// Lower triangle of X ← L⁻ᵀ X. What stands above the diagonal of X is needed for nothing else.
+void solve_left_lower(const MatrixRef& L, Eigen::Ref<Matrix> X) {
+  const Index n = L.rows();
+  if (n <= small_triangle::kMost) return solve_left(L, Op::transpose, X);
+  const Index h = half(n);
+  const auto L22 = L.bottomRightCorner(n - h, n - h);
+  auto X11 = X.topLeftCorner(h, h);
+  auto X21 = X.bottomLeftCorner(n - h, h);
+  solve_left(L22, Op::transpose, X21);
+  multiply_lower(-1.0, L.bottomLeftCorner(n - h, h), X21, 1.0, X11);
+  solve_left_lower(L.topLeftCorner(h, h), X11);
+  solve_left_lower(L22, X.bottomRightCorner(n - h, n - h));
+}
+
+}  // namespace
+
+void multiply_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S) {
+  AMPLE_ASSERT(L.rows() == L.cols() && S.rows() == L.rows() && S.cols() == L.cols());
+  if (S.size() == 0) return;
+  Matrix storage(L.rows() / 2 + 1, half(L.rows()));
+  multiply_both_sides(L, S, storage);
+}
+
+// One side after the other. Taken together in halves, as above, it would be a quarter less work;
+// but then L⁻ᵀ and L⁻¹ of an ill-conditioned L meet in differences, which lose twice the digits.
+void solve_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S) {
+  AMPLE_ASSERT(L.rows() == L.cols() && S.rows() == L.rows() && S.cols() == L.cols());
+  mirror_lower(S);
   solve_right(L, Op::none, S);
-  transpose_in_place(S);
-  solve_right(L, Op::none, S);
+  solve_left_lower(L, S);
 }
 
 void mirror_lower(Eigen::Ref<Matrix> A) {
+  AMPLE_ASSERT(A.rows() == A.cols());
   // In tiles, so that the strided side stays in cache.
   constexpr Index kTile = 64;
-  for (Index j = 0; j < A.cols(); j += kTile) {
-    const Index w = std::min(kTile, A.cols() - j);
-    for (Index i = j; i < A.rows(); i += kTile) {
-      const Index h = std::min(kTile, A.rows() - i);
-      if (i == j) {
-        for (Index c = 0; c < w; ++c) {
-          for (Index r = c + 1; r < h; ++r) A(j + c, i + r) = A(i + r, j + c);
-        }
-      } else {
-        A.block(j, i, w, h) = A.block(i, j, h, w).transpose();
-      }
-    }
-  }
-}
-
-void transpose_in_place(Eigen::Ref<Matrix> A) {
-  AMPLE_ASSERT(A.rows() == A.cols());
-  constexpr Index kTile = 32;
-  Eigen::Matrix<double, kTile, kTile> tile;
   const Index n = A.rows();
-  for (Index j = 0; j < n; j += kTile) {
+  for_columns((n + kTile - 1) / kTile, flops(n, n, 1), [&](Index tile) {
+    const Index j = tile * kTile;
     const Index w = std::min(kTile, n - j);
-    A.block(j, j, w, w).transposeInPlace();
+    for (Index c = 0; c < w; ++c) {
+      for (Index r = c + 1; r < w; ++r) A(j + c, j + r) = A(j + r, j + c);
+    }
     for (Index i = j + kTile; i < n; i += kTile) {
       const Index h = std::min(kTile, n - i);
-      tile.topLeftCorner(h, w) = A.block(i, j, h, w);
-      A.block(i, j, h, w) = A.block(j, i, w, h).transpose();
-      A.block(j, i, w, h) = tile.topLeftCorner(h, w).transpose();
+      A.block(j, i, w, h) = A.block(i, j, h, w).transpose();
     }
-  }
+  });
 }
 
 void clear_upper(Eigen::Ref<Matrix> A) {
   for (Index j = 1; j < A.cols(); ++j) A.col(j).head(std::min(j, A.rows())).setZero();
+}
+
+double inner_lower(const MatrixRef& A, const MatrixRef& B) {
+  AMPLE_ASSERT(A.rows() == A.cols() && B.rows() == A.rows() && B.cols() == A.cols());
+  const Index n = A.rows();
+  Vector columns(n);
+  for_columns(n, flops(n, n, 1), [&](Index j) {
+    const Index below = n - j - 1;
+    columns[j] = A(j, j) * B(j, j) + 2.0 * A.col(j).tail(below).dot(B.col(j).tail(below));
+  });
+  return columns.sum();
 }
 
 double sum_log_diagonal(const MatrixRef& L) {

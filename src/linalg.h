@@ -20,6 +20,9 @@ void multiply(double alpha, const MatrixRef& A, Op op_a, const MatrixRef& B, Op 
 void gram(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C);
 /// Lower triangle of C ← α A Aᵀ + β C.
 void outer(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C);
+/// Lower triangle of C ← α AᵀB + β C; spoils the upper one.
+void multiply_lower(double alpha, const MatrixRef& A, const MatrixRef& B, double beta,
+                    Eigen::Ref<Matrix> C);
 
 /// C ← α S B + β C for a symmetric S given by its lower triangle.
 void multiply_symmetric(double alpha, const MatrixRef& S, const MatrixRef& B, double beta,
@@ -52,13 +55,16 @@ void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R);
 /// The lower triangle of L becomes that of (L Lᵀ)⁻¹.
 void invert_from_cholesky(Eigen::Ref<Matrix> L);
 
-/// S ← L⁻ᵀ S L⁻¹ for a symmetric S, both triangles given.
-void congruence(const MatrixRef& L, Eigen::Ref<Matrix> S);
+/// S ← Lᵀ S L  and  S ← L⁻ᵀ S L⁻¹  for a symmetric S; lower triangles, the upper one is spoilt.
+void multiply_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S);
+void solve_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S);
 
-/// Copies the lower triangle to the upper one; sets the strict upper one to zero; A ← Aᵀ.
+/// Copies the lower triangle to the upper one; sets the strict upper one to zero.
 void mirror_lower(Eigen::Ref<Matrix> A);
 void clear_upper(Eigen::Ref<Matrix> A);
-void transpose_in_place(Eigen::Ref<Matrix> A);
+
+/// ⟨A, B⟩ = Σ_ij A_ij B_ij of two symmetric matrices given by their lower triangles.
+double inner_lower(const MatrixRef& A, const MatrixRef& B);
 
 /// Σ_i log L_ii.
 double sum_log_diagonal(const MatrixRef& L);

@@ -21,4 +21,15 @@ bool inside_piece();
 /// How many workers pay for a job of `work` elementary vectorised operations.
 int workers_for(double work);
 
+/// Calls job(j) for the columns j = 0 … columns−1 of a matrix, none of which needs another one, at
+/// `work` operations altogether. Taken from both ends in turn, so that those of a triangle too are
+/// dealt out fairly.
+template <class Job>
+void for_columns(Index columns, double work, const Job& job) {
+  parallel_for((columns + 1) / 2, workers_for(work), [&](Index j) {
+    job(j);
+    if (const Index other = columns - 1 - j; other != j) job(other);
+  });
+}
+
 }  // namespace ample

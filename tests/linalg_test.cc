@@ -219,16 +219,39 @@ TEST_P(Linalg, UpdateCholeskyIsTheFactorOfTheSum) {
   }
 }
 
-TEST_P(Linalg, CongruenceSolvesOnBothSides) {
+TEST_P(Linalg, BothSidesAreMultipliedAndSolvedByTheLowerTriangleOnly) {
   const Factor f = factor();
   const Matrix S = positive_definite();
-  const Matrix start = f.L.transpose() * S * f.L;
-  expect_result(start, S, [&](auto&& A) { congruence(f.stored(), A); });
+  const Matrix product = f.L.transpose() * S * f.L;
+  const Matrix multiplied = inside_a_larger_matrix(
+      with_rubbish_above(S), [&](auto&& A) { multiply_both_sides(f.stored(), A); });
+  EXPECT_LE(relative_error(lower(multiplied), lower(product)), kTolerance);
+  const Matrix solved = inside_a_larger_matrix(with_rubbish_above(product),
+                                               [&](auto&& A) { solve_both_sides(f.stored(), A); });
+  EXPECT_LE(relative_error(lower(solved), lower(S)), kTolerance);
 }
 
-TEST_P(Linalg, TransposeInPlaceIsTheTranspose) {
-  const Matrix A = random_.normal(n(), n());
-  EXPECT_EQ(inside_a_larger_matrix(A, [](auto&& X) { transpose_in_place(X); }), A.transpose());
+TEST_P(Linalg, LowerTriangleOfASymmetricProduct) {
+  const Matrix C = positive_definite();
+  for (const Index k : {Index{0}, Index{1}, m()}) {
+    const Matrix A = random_.normal(k, n());
+    const Matrix R = random_.normal(k, k);
+    const Matrix SA = (R + R.transpose()) * A;
+    const Matrix result = inside_a_larger_matrix(
+        with_rubbish_above(C), [&](auto&& X) { multiply_lower(0.5, A, SA, 2.0, X); });
+    EXPECT_LE(relative_error(lower(result), lower(0.5 * A.transpose() * SA + 2.0 * C)), kTolerance);
+    const Matrix fresh = inside_a_larger_matrix(
+        Matrix::Constant(n(), n(), kNan), [&](auto&& X) { multiply_lower(1.0, A, SA, 0.0, X); });
+    EXPECT_LE(relative_error(lower(fresh), lower(A.transpose() * SA)), kTolerance);
+  }
+}
+
+TEST_P(Linalg, InnerProductByTheLowerTriangles) {
+  const Matrix A = positive_definite();
+  const Matrix B = positive_definite();
+  const double expected = A.cwiseProduct(B).sum();
+  EXPECT_NEAR(inner_lower(with_rubbish_above(A), with_rubbish_above(B)), expected,
+              kTolerance * std::abs(expected));
 }
 
 TEST_P(Linalg, CholeskyOfAnIndefiniteMatrixFails) {

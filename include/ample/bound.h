@@ -29,10 +29,9 @@ namespace ample {
 struct BoundFactors {
   Matrix L;    // [M,M] lower Cholesky factor of K_bb with jitter
   Matrix Vt;   // [N,M] Vᵀ = K_fb L⁻ᵀ
-  Matrix Wt;   // [M_a,M_a] Wᵀ, nested case; lower triangular
-  Matrix T;    // [M_a,M] general case
-  Matrix G;    // [M_a,M] A_old T, general case
-  Matrix H;    // [M_a,M_a] W A_old Wᵀ (nested) or [M,M] Tᵀ A_old T (general): the past's part of A
+  Matrix G;    // [M_a,M] P_old Y = L_old⁻ᵀ A_old T, general case
+  Matrix H;    // [M_a,M_a] W A_old Wᵀ (nested) or [M,M] Tᵀ A_old T (general): the past's part of A;
+               // lower triangle
   Vector h;    // [M_a] or [M]: the past's part of c
   Matrix A;    // [M,M] (5), lower triangle
   Matrix L_D;  // [M,M] lower Cholesky factor of D = I + A
@@ -83,16 +82,17 @@ class OnlineBound {
  private:
   bool factorize_prior(std::optional<double> jitter);
   bool extend_prior();
-  void add_past_nested();
   void carry_past_nested();
   void carry_past_general();
+  void add_past();
 
   const State& old_;
   Eigen::Ref<const Matrix> X_;
   Eigen::Ref<const Vector> y_;
   Inducing inducing_;
   double y_squared_;
-  Matrix P_old_;  // L_old⁻ᵀ A_old L_old⁻¹, general case; computed once
+  Matrix P_old_;  // L_old⁻ᵀ A_old L_old⁻¹, general case; computed once; lower triangle
+  Vector p_old_;  // L_old⁻ᵀ c_old
 
   std::optional<Kernel> kernel_;
   double noise_variance_ = 0.0;
@@ -102,11 +102,11 @@ class OnlineBound {
   BoundFactors f_;
   double value_ = 0.0;
 
-  // Workspaces of the gradient.
-  Matrix D_inv_;     // [M,M]
+  // Workspaces.
+  Matrix D_inv_;     // [M,M] D⁻¹, then (I − D⁻¹) L⁻¹
   Matrix K_bb_bar_;  // [M,M]
-  Matrix B_;         // [M,M] (I − D⁻¹) L⁻¹
-  Matrix E_;         // [M,M_a] D⁻¹ H
+  Matrix past_;      // [M_a,M] Y, then K̄_ab (general); [M_a,M_a] Wᵀ, then [M,M_a] D⁻¹H (nested)
+  Matrix K_fb_bar_;  // [N,M] for N < M
   BoundGradient gradient_;
 };
 
