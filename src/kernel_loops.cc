@@ -42,6 +42,25 @@ AMPLE_INLINE double total(const Pack (&sum)[kLanes]) {
   return out;
 }
 
+/// One pack of weigh_differences.
+AMPLE_INLINE void weigh_pack(const double* x, double z, const double* w, Size at, double factor,
+                             double* x_bar, Pack& first, Pack& second) {
+  Pack delta;
+  Pack weighted;
+  load(x + at, delta);
+  load(w + at, weighted);
+  delta -= z;
+  weighted *= delta;
+  first += weighted;
+  second += weighted * delta;
+  if (x_bar != nullptr) {
+    Pack sum;
+    load(x_bar + at, sum);
+    sum += factor * weighted;
+    store(sum, x_bar + at);
+  }
+}
+
 }  // namespace
 
 AMPLE_VECTORISED
@@ -193,6 +212,13 @@ double dot(const double* a, const double* b, Size n) {
       sum[p] += u * v;
     }
   }
+  for (; i + kPack <= n; i += kPack) {
+    Pack u;
+    Pack v;
+    load(a + i, u);
+    load(b + i, v);
+    sum[0] += u * v;
+  }
   double rest = 0.0;
   for (; i < n; ++i) rest += a[i] * b[i];
   return total(sum) + rest;
@@ -212,22 +238,11 @@ Moments weigh_differences(const double* x, double z, const double* w, Size n, do
   Size i = 0;
   for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
     for (int p = 0; p < kLanes; ++p) {
-      const Size at = i + p * kPack;
-      Pack delta;
-      Pack weighted;
-      load(x + at, delta);
-      load(w + at, weighted);
-      delta -= z;
-      weighted *= delta;
-      first[p] += weighted;
-      second[p] += weighted * delta;
-      if (x_bar != nullptr) {
-        Pack sum;
-        load(x_bar + at, sum);
-        sum += factor * weighted;
-        store(sum, x_bar + at);
-      }
+      weigh_pack(x, z, w, i + p * kPack, factor, x_bar, first[p], second[p]);
     }
+  }
+  for (; i + kPack <= n; i += kPack) {
+    weigh_pack(x, z, w, i, factor, x_bar, first[0], second[0]);
   }
   Moments moments{total(first), total(second)};
   for (; i < n; ++i) {

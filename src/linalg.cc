@@ -226,10 +226,45 @@ void multiply(double alpha, const MatrixRef& A, Op op_a, const MatrixRef& B, Op 
   }
 }
 
+namespace {
+
+// Of a tall A, pieces of a small triangle would take longer to pack than to multiply. It is cut
+// along its rows instead, each part with a sum of its own.
+void gram_tall(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) {
+  constexpr Index kParts = 4;
+  const Index n = C.rows();
+  const double work = flops(A.rows(), n, n);
+  Matrix sums(n, n * (kParts - 1));
+  {
+    const SerialBlas serial;
+    parallel_for(kParts, workers_for(work), [&](Index i) {
+      const Index first = A.rows() * i / kParts / 16 * 16;
+      const Index last = i + 1 == kParts ? A.rows() : A.rows() * (i + 1) / kParts / 16 * 16;
+      const auto rows = A.middleRows(first, last - first);
+      if (i == 0) {
+        syrk(alpha, rows, Op::transpose, beta, C);
+      } else {
+        syrk(alpha, rows, Op::transpose, 0.0, sums.middleCols(n * (i - 1), n));
+      }
+    });
+  }
+  for_columns(n, flops(n, n, kParts), [&](Index j) {
+    for (Index i = 0; i < kParts - 1; ++i) {
+      C.col(j).tail(n - j) += sums.col(n * i + j).tail(n - j);
+    }
+  });
+}
+
+}  // namespace
+
 void gram(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) {
   AMPLE_ASSERT(C.rows() == A.cols() && C.cols() == A.cols());
   if (C.size() == 0) return;
   const Index n = C.rows();
+  constexpr Index kNarrow = 512;
+  if (n <= kNarrow && A.rows() >= 4 * n && A.rows() >= 1024) {
+    return gram_tall(alpha, A, beta, C);
+  }
   Pieces(n, flops(A.rows(), n, n)).triangle([&](Index first, Index width) {
     const Index below = n - first - width;
     const auto columns = A.middleCols(first, width);

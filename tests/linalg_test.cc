@@ -126,6 +126,17 @@ TEST_P(Linalg, GramAndOuterAreProductsWithTheTransposeAndLeaveTheUpperTriangleAl
   }
 }
 
+TEST(LinalgShapes, GramOfATallMatrix) {
+  Random random(3);
+  const Matrix A = random.normal(1501, 70);
+  const Matrix S = random.normal(70, 70);
+  Matrix expected = 0.5 * A.transpose() * A + 2.0 * S;
+  expected.triangularView<Eigen::StrictlyUpper>() = S;
+  Matrix C = S;
+  gram(0.5, A, 2.0, C);
+  EXPECT_LE(relative_error(C, expected), kTolerance);
+}
+
 TEST_P(Linalg, MultiplySymmetricReadsTheLowerTriangleOnly) {
   const Matrix S = positive_definite();
   const Matrix half = with_rubbish_above(S);
