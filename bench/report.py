@@ -113,13 +113,13 @@ def memory_section(memory):
                 ("the model", f"{1e-6 * memory['state_bytes']:.0f} MB", "3 M² doubles",
                  f"{1e-6 * memory['state_formula_bytes']:.0f} MB",
                  f"{memory['state_bytes'] / memory['state_formula_bytes']:.2f}"),
-                ("peak during a batch", f"{1e-6 * memory['peak_bytes']:.0f} MB", "11 M² + 2 N M doubles",
+                ("peak during a batch", f"{1e-6 * memory['peak_bytes']:.0f} MB", "10 M² + 2 N M doubles",
                  f"{1e-6 * memory['peak_formula_bytes']:.0f} MB",
                  f"{memory['peak_bytes'] / memory['peak_formula_bytes']:.2f}"),
             ],
         )
         + f"\n\nM = {memory['inducing']}, N = {memory['rows']}. The model is L, A and L_D. A batch adds the same three anew, "
-        "H, Wᵀ and three workspaces of the gradient, and twice N × M."
+        "H, a workspace for the past and two for the gradient, and twice N × M."
     )
 
 

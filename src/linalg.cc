@@ -228,8 +228,8 @@ void multiply(double alpha, const MatrixRef& A, Op op_a, const MatrixRef& B, Op 
 
 namespace {
 
-// Of a tall A, pieces of a small triangle would take longer to pack than to multiply. It is cut
-// along its rows instead, each part with a sum of its own.
+// Of a tall A, pieces of a small triangle are too narrow for BLAS's full rate. It is cut along its
+// rows instead, each part with a sum of its own.
 void gram_tall(double alpha, const MatrixRef& A, double beta, Eigen::Ref<Matrix> C) {
   constexpr Index kParts = 4;
   const Index n = C.rows();
