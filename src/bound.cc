@@ -19,7 +19,7 @@ namespace {
 // ε relative to the mean prior variance, at most: it grows tenfold for each failed factorisation up
 // to this, which would begin to be seen in predictions.
 constexpr double kJitterLast = 1e-3;
-constexpr int kJitterTries = 9;  // from 1e-11 on
+constexpr int kJitterTries = 7;  // from 1e-9 on
 
 /// The batch in blocks of rows, each taken through all its steps on one thread while it is in
 /// cache. A small batch is one block, whose steps share out their own work.
