@@ -25,6 +25,7 @@ import json
 import sqlite3
 import sys
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -34,10 +35,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator, MaxNLocator,
+                               MultipleLocator, NullLocator)
 
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -63,7 +64,8 @@ COLUMN = 3.5  # inches, one of them
 
 # Okabe and Ito's colours, which every eye tells apart; the fixed sizes are all blues.
 VERMILION, GREEN, PURPLE, BLUE = "#d55e00", "#009e73", "#cc79a7", "#0072b2"
-INK, GREY, PALE = "#1a1a1a", "#5a5a5a", "#c9c9c9"
+INK, GREY, PAST, BAND = "#1a1a1a", "#5a5a5a", "#a8a8a8", "#e6e6e6"
+LIMIT = {"color": GREY, "linewidth": 0.8, "dashes": (4, 2), "zorder": 1}
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,19 @@ METHODS = {
 }
 EXACT = Look("exact GP", INK, "D")
 FIXED = {  # by size
-    10: Look("fixed M = 10", "#8fc9ee", "v"),
-    20: Look("fixed M = 20", "#3a94d0", "<"),
-    30: Look("fixed M = 30", "#00406b", ">"),
-    100: Look("fixed M = 100", "#56b4e9", "v"),
-    1000: Look("fixed M = 1000", "#00406b", ">"),
+    10: Look("fixed $M$ = 10", "#a6d4f2", "v"),
+    20: Look("fixed $M$ = 20", "#56b4e9", "<"),
+    30: Look("fixed $M$ = 30", BLUE, ">"),
+    100: Look("fixed $M$ = 100", "#56b4e9", "v"),
+    1000: Look("fixed $M$ = 1000", BLUE, ">"),
 }
+
+
+def look_of(method, parameter):
+    if method == "exact":
+        return EXACT
+    return FIXED[parameter] if method == "fixed-greedy" else METHODS[method]
+
 
 SCENARIOS = {
     "growing-domain": "growing domain",
@@ -96,7 +105,8 @@ UCI_SETS = ("concrete", "skillcraft", "kin8nm", "naval", "elevators", "bike")
 FOLDS = 5
 METRICS = ("rmse", "nlpd")
 
-PAPER_NAVAL_SECONDS = {"vips": 15.2, 100: 24.7, 1000: 424.3}  # on an RTX 6000
+PAPER_NAVAL_SECONDS = {  # in total, on an RTX 6000
+    ("fixed-greedy", 1000): 424.3, ("fixed-greedy", 100): 24.7, ("vips", 0.05): 15.2}
 LARGE_CAP = 5000
 
 
@@ -125,39 +135,37 @@ class Run:
     def last(self):
         return self.batches[-1]
 
-    @property
-    def look(self):
-        if self.method == "exact":
-            return EXACT
-        return FIXED[self.parameter] if self.method == "fixed-greedy" else METHODS[self.method]
-
 
 class Results:
     """The runs of a file of results that have at least one batch."""
 
     def __init__(self, path):
-        self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        # Nothing is written, but a connection for reading only would leave a log beside the file.
+        self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
         self._database.row_factory = sqlite3.Row
         batches = defaultdict(list)
-        for row in self._database.execute("SELECT * FROM batches ORDER BY run, batch"):
+        for row in self._database.execute(
+                "SELECT run, batch, rows_seen, inducing, rmse, nlpd, noise_rmse, noise_nlpd, "
+                "seconds_select, seconds_fit FROM batches ORDER BY run, batch"):
             batches[row["run"]].append(row)
         self._runs = [
-            Run(row["run"], row["experiment"], row["data"], row["method"], row["parameter"],
-                row["fold"], row["state"] == "done", batches[row["run"]])
-            for row in self._database.execute("SELECT * FROM runs ORDER BY run")
-            if batches[row["run"]]
+            Run(*row, batches=batches[row["run"]]) for row in self._database.execute(
+                "SELECT run, experiment, data, method, parameter, fold, state = 'done' FROM runs "
+                "ORDER BY run") if batches[row["run"]]
         ]
+
+    def close(self):
+        self._database.close()
 
     def runs(self, experiment, **wanted):
         """Those with these members, such as data="naval"."""
         return [run for run in self._runs if run.experiment == experiment and
                 all(getattr(run, name) == value for name, value in wanted.items())]
 
-    def some_runs(self, experiment, **wanted):
-        """The same, where a figure cannot do without."""
-        if runs := self.runs(experiment, **wanted):
-            return runs
-        raise NotRun(f"ample reproduce {experiment}")
+    def require(self, experiment, **wanted):
+        """Where there is no figure without any of them."""
+        if not self.runs(experiment, **wanted):
+            raise NotRun(f"ample reproduce {experiment}")
 
     def drawings(self, run):
         """batch → what was kept for its picture"""
@@ -178,14 +186,21 @@ def note(axes, lines, x=0.98, y=0.97, side="right"):
               color=GREY, linespacing=1.3)
 
 
-def not_run(missing):
-    """The methods of which there is nothing, as a line to note; or no line."""
-    return [f"{', '.join(METHODS[method].title for method in missing)}: not run"] if missing else []
+def not_run(looks):
+    """What to note of those of which there is nothing."""
+    return [f"{', '.join(look.title for look in looks)}: not run"] if looks else []
+
+
+def name_methods(figure, limit):
+    handles = [Line2D([], [], color=look.color, marker=look.marker, label=look.title)
+               for look in METHODS.values()]
+    handles.append(Line2D([], [], label=limit, **LIMIT))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
 
 
 def plain(axis):
     """Numbers on a logarithmic axis as 10, 1000 and 0.01 rather than as powers."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 # --- Figure 1 -------------------------------------------------------------------------------------
@@ -196,16 +211,16 @@ FIGURE1_BATCHES = {
 
 
 def figure1(results):
-    results.some_runs("figure1")
+    results.require("figure1", done=True)
     figure, axes = plt.subplots(4, 3, figsize=(WIDTH, 6.6), layout="constrained", sharey="row",
                                 height_ratios=(1, 1, 1, 1.25))
     for column, (data, title) in enumerate(SCENARIOS.items()):
         axes[0, column].set_title(title)
         letter(axes[0, column], column)
         letter(axes[3, column], column + 3)
-        runs = results.runs("figure1", data=data)
+        runs = results.runs("figure1", data=data, done=True)
         shown = FIGURE1_BATCHES[data]
-        if curves := next((results.drawings(run) for run in runs if run.fold == 0), None):
+        if curves := next((results.drawings(run) for run in runs if run.fold == 0), {}):
             for row, batch in enumerate(shown):
                 draw_curve(axes[row, column], curves, batch)
         else:
@@ -220,9 +235,9 @@ def figure1(results):
     axes[3, 0].set_ylabel("inducing points $M$")
     axes[3, 0].set_ylim(bottom=0)
     handles = {
-        "earlier data": dot(PALE),
+        "earlier data": dot(PAST),
         "data of the batch": dot(BLUE),
-        "mean ± 2 standard deviations": (Patch(color="#ececec"), Line2D([], [], color=INK)),
+        "mean ± 2 standard deviations": (Patch(color=BAND), Line2D([], [], color=INK)),
         "inducing points": Line2D([], [], color=VERMILION, marker="|", linestyle="", markersize=7,
                                   markeredgewidth=1.1),
         "other seeds": Line2D([], [], color=VERMILION, linewidth=0.6, alpha=0.6),
@@ -235,12 +250,11 @@ def figure1(results):
 def draw_curve(axes, curves, batch):
     curve = {name: np.array(values) for name, values in curves[batch].items()}
     grid, mean, deviation = curve["grid"], curve["mean"], curve["std"]
-    axes.fill_between(grid, mean - 2 * deviation, mean + 2 * deviation, color="#ececec",
-                      linewidth=0)
+    axes.fill_between(grid, mean - 2 * deviation, mean + 2 * deviation, color=BAND, linewidth=0)
     for earlier in range(1, batch):
-        draw_data(axes, curves[earlier], PALE)
+        draw_data(axes, curves[earlier], PAST)
+    axes.plot(grid, mean, color=INK, linewidth=0.9)
     draw_data(axes, curves[batch], BLUE)
-    axes.plot(grid, mean, color=INK, linewidth=1)
     axes.plot(curve["z"], np.full(curve["z"].size, -3.6), "|", color=VERMILION, markersize=6,
               markeredgewidth=1)
     axes.set(xlim=(grid[0], grid[-1]), ylim=(-4.1, 4.4), yticks=(-2, 0, 2))
@@ -248,12 +262,12 @@ def draw_curve(axes, curves, batch):
     note(axes, [f"batch {batch}, $M$ = {curve['z'].size}"])
     # The tails of the outliers fit into no picture: say what is left out.
     if beyond := np.count_nonzero((curve["x"] < grid[0]) | (curve["x"] > grid[-1])):
-        note(axes, [f"{beyond} rows beyond"], x=0.02, side="left")
+        note(axes, [f"rows beyond: {beyond}"], x=0.02, side="left")
 
 
 def draw_data(axes, curve, color):
-    axes.plot(curve["x"], curve["y"], ".", color=color, markersize=3, markeredgewidth=0,
-              rasterized=True)
+    axes.plot(curve["x"], curve["y"], ".", color=color, markersize=3.6, markeredgewidth=0,
+              rasterized=True, zorder=2)
 
 
 def draw_sizes(axes, runs, shown):
@@ -274,23 +288,24 @@ def dot(color):
 
 
 def figure2a(results):
-    results.some_runs("figure2a", done=True)
-    figure, axes = plt.subplots(figsize=(COLUMN, 2.9), layout="constrained")
+    results.require("figure2a", done=True)
+    figure, axes = plt.subplots(figsize=(COLUMN, 3), layout="constrained")
     lines = [("fixed-greedy", 10), ("fixed-greedy", 20), ("fixed-greedy", 30), ("exact", 0),
              ("vips", 0.05)]
     missing = []
     for index, (method, parameter) in enumerate(lines):
+        look = look_of(method, parameter)
         runs = results.runs("figure2a", method=method, parameter=parameter, done=True)
         if not runs:
-            missing.append(f"{method} {parameter:g}: not run")
+            missing.append(look)
             continue
         number = np.array(runs[0].column("batch"))
         errors = np.array([run.column("rmse") for run in runs])
         mean = errors.mean(axis=0)
-        look = runs[0].look
         axes.errorbar(number + 0.05 * (index - 2), mean,
                       (mean - errors.min(axis=0), errors.max(axis=0) - mean), color=look.color,
-                      marker=look.marker, elinewidth=0.7, label=look.title)
+                      marker=look.marker, elinewidth=0.7, label=look.title,
+                      linestyle="--" if method == "exact" else "-")
         if method == "vips":
             sizes = np.mean([run.column("inducing") for run in runs], axis=0)
             for x, size in zip(number, sizes):
@@ -298,32 +313,33 @@ def figure2a(results):
                           ha="center", va="bottom", color=look.color, size=8)
             axes.text(-0.02, 1.02, "$M$ of VIPS:", transform=axes.transAxes, ha="right",
                       va="bottom", color=look.color, size=7.5)
-    axes.set(xlabel="batch", ylabel="RMSE", xticks=(1, 2, 3, 4), xlim=(0.7, 4.3))
+    axes.set(xlabel="batch", ylabel="RMSE, mean and range of seeds", xticks=(1, 2, 3, 4),
+             xlim=(0.7, 4.3))
     axes.set_ylim(bottom=0)
-    note(axes, missing, y=0.5)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.98), handlelength=1.8)
+    note(axes, not_run(missing), x=0.03, side="left")
+    figure.legend(loc="outside lower center", ncols=3, columnspacing=1.2)
     return figure
 
 
 def figure2b(results):
-    results.some_runs("figure2b", done=True)
-    figure, axes = plt.subplots(figsize=(COLUMN, 2.9), layout="constrained")
+    results.require("figure2b", done=True)
+    figure, axes = plt.subplots(figsize=(COLUMN, 3), layout="constrained")
     missing = []
-    for method, parameter in (("fixed-greedy", 1000), ("fixed-greedy", 100), ("vips", 0.05)):
-        paper = PAPER_NAVAL_SECONDS[method if method == "vips" else parameter]
+    for method, parameter in PAPER_NAVAL_SECONDS:
+        look = look_of(method, parameter)
         runs = results.runs("figure2b", method=method, parameter=parameter, done=True)
         if not runs:
-            missing.append(f"{method} {parameter:g}: not run")
+            missing.append(look)
             continue
-        run = runs[0]
-        seconds = np.add(run.column("seconds_select"), run.column("seconds_fit"))
-        axes.plot(run.column("batch"), seconds, color=run.look.color, marker=run.look.marker,
-                  label=f"{run.look.title}: {seconds.sum():.1f} s (paper's GPU: {paper} s)")
+        seconds = np.add(runs[0].column("seconds_select"), runs[0].column("seconds_fit"))
+        paper = PAPER_NAVAL_SECONDS[method, parameter]
+        axes.plot(runs[0].column("batch"), seconds, color=look.color, marker=look.marker,
+                  label=f"{look.title}: {seconds.sum():.1f} s (paper's GPU: {paper} s)")
     axes.set(xlabel="batch", ylabel="training time of the batch (s)", yscale="log",
              xticks=(1, 5, 10, 15, 20))
     plain(axes.yaxis)
-    note(axes, missing)
-    figure.legend(loc="outside upper left", title="naval, in total", alignment="left",
+    note(axes, not_run(missing))
+    figure.legend(loc="outside upper left", title="Whole stream of naval:", alignment="left",
                   title_fontsize=8)
     return figure
 
@@ -374,37 +390,37 @@ def uci_sweep(results):
         for row, metric in enumerate(METRICS):
             panel = axes[2 * (index // 3) + row, index % 3]
             draw_tradeoff(panel, sweeps, data, metric)
-            panel.set_ylabel(f"{metric.upper()} distance (%)" if index % 3 == 0 else "")
+            panel.set_ylabel(f"{metric.upper()} above exact (%)" if index % 3 == 0 else "")
             if row == 0:
                 panel.set_title(data)
                 note(panel, sweep_notes(results, sweeps, data))
             else:
                 panel.set_xlabel("inducing points $M$")
-    handles = [Line2D([], [], color=look.color, marker=look.marker, label=look.title)
-               for look in METHODS.values()]
-    handles.append(Line2D([], [], color=GREY, linewidth=0.8, dashes=(4, 2),
-                          label="thresholds, 5 % and 10 %"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    name_methods(figure, limit="thresholds, 5 % and 10 %")
     return figure
 
 
 def draw_tradeoff(axes, sweeps, data, metric):
-    for threshold in (5, 10):
-        axes.axhline(threshold, color=GREY, linewidth=0.8, dashes=(4, 2), zorder=1)
-    for method, look in METHODS.items():
-        points = sorted((sets[data].inducing, sets[data].percent[metric])
-                        for sets in sweeps[method].values() if data in sets)
-        if points:
-            axes.plot(*zip(*points), color=look.color, marker=look.marker, markersize=3.2)
-    axes.set_xscale("log")
-    axes.set_xlim(3, 10000)
+    axes.set(xscale="log", xlim=(10, 10000))
     axes.set_yscale("symlog", linthresh=10, linscale=1)
-    axes.set_ylim(-3, 20000)
-    axes.xaxis.set_major_locator(FixedLocator((10, 100, 1000, 10000)))
-    axes.yaxis.set_major_locator(FixedLocator((0, 5, 10, 100, 1000, 10000)))
-    axes.yaxis.set_minor_locator(NullLocator())
-    plain(axes.xaxis)
-    plain(axes.yaxis)
+    for method, look in METHODS.items():
+        points = [(sets[data].inducing, sets[data].percent[metric])
+                  for _, sets in sorted(sweeps[method].items()) if data in sets]
+        if points:
+            axes.plot(*zip(*points), color=look.color, marker=look.marker, markeredgecolor="white",
+                      markeredgewidth=0.3, zorder=3 if method == "vips" else 2)
+            axes.autoscale(axis="x")
+    for threshold in (5, 10):
+        axes.axhline(threshold, **LIMIT)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(min(bottom, -3), max(top, 50))
+    left, right = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if right < 100 * left else (1,)))
+    axes.yaxis.set_major_locator(FixedLocator((0, 5, 10, 30, 100) if top < 300 else
+                                              (0, 5, 10, 100, 1000, 10000)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+        plain(axis)
 
 
 def sweep_notes(results, sweeps, data):
@@ -414,7 +430,7 @@ def sweep_notes(results, sweeps, data):
     for method, look in METHODS.items():
         folds = [sets[data].folds for sets in sweeps[method].values() if data in sets]
         if not folds:
-            missing.append(method)
+            missing.append(look)
         elif min(folds) < FOLDS:
             lines.append(f"{look.title}: {min(folds)} of {FOLDS} folds")
     return lines + not_run(missing)
@@ -470,6 +486,8 @@ def wins(results):
         panel.set_ylabel("wins")
     handles = [Patch(color=look.color, label=judged_on(look, sweeps[method]))
                for method, look in METHODS.items()]
+    handles.append(Line2D([], [], linestyle="", marker="_", color=GREY, markersize=5,
+                          label="no parameter is accurate enough"))
     figure.legend(handles=handles, loc="outside lower left")
     return figure
 
@@ -495,44 +513,96 @@ def judged_on(look, sweep):
 
 FIELD = matplotlib.colormaps["viridis"]
 FIELD_RANGE = (10, 90)  # µT
-FADED = 15  # µT of standard deviation at which a colour has faded to white
+FADED = 10  # µT of standard deviation at which a colour has faded to white
 MAPS = {  # batch → title
-    "magnetic-paths": {1: "path 1", 2: "path 2", 3: "path 4", 4: "path 5"},
-    "magnetic-stream": {batch: f"batch {batch}" for batch in (1, 5, 10, 15, 20)},
+    "magnetic-paths": {1: "after path 1", 2: "after path 2", 3: "after path 4", 4: "after path 5"},
+    "magnetic-stream": {batch: f"after batch {batch}" for batch in (1, 5, 10, 15, 20)},
 }
 
 
+def magnetic_main(results):
+    figure = draw_maps(results, [[("magnetic-paths", "vips", 4), ("magnetic-stream", "vips", 20)]],
+                       2.3)
+    for panel, title in zip(figure.axes, ("paths 1, 2, 4 and 5, one by one", "path 3, in pieces")):
+        panel.set_title(title)
+    return figure
+
+
 def magnetic_paths(results):
-    return draw_maps(results, "magnetic-paths", "after path 5, tested on path 3")
+    return compare_maps(results, "magnetic-paths")
 
 
 def magnetic_stream(results):
-    return draw_maps(results, "magnetic-stream", "after batch 20, tested on the other paths")
+    return compare_maps(results, "magnetic-stream")
 
 
-def draw_maps(results, experiment, tested):
-    results.some_runs(experiment)
+def compare_maps(results, experiment):
     titles = MAPS[experiment]
-    panel = (WIDTH - 1.5) / len(titles)
-    figure, axes = plt.subplots(3, len(titles) + 1, figsize=(WIDTH, 3 * (panel + 0.28) + 0.3),
-                                layout="constrained",
-                                width_ratios=[1] * len(titles) + [0.16 * len(titles) / 4])
-    for row, (method, look) in enumerate(METHODS.items()):
-        runs = results.runs(experiment, method=method)
-        maps = results.drawings(runs[0]) if runs else {}
-        for column, (batch, title) in enumerate(titles.items()):
-            cell = axes[row, column]
-            if batch in maps:
-                draw_map(cell, maps[batch])
-            else:
-                cell.set(xticks=(), yticks=(), aspect="equal", box_aspect=1)
-                cell.text(0.5, 0.5, "not run", transform=cell.transAxes, ha="center", va="center",
-                          color=GREY)
-            if row == 0:
-                cell.set_title(title)
-            if batch in maps:
-                cell.set_xlabel(f"$M$ = {len(maps[batch]['z'][0])}")
+    figure = draw_maps(results, [[(experiment, method, batch) for batch in titles]
+                                 for method in METHODS], 5.5 / len(titles))
+    for panel, title in zip(figure.axes, titles.values()):
+        panel.set_title(title)
+    for panel, look in zip(figure.axes[::len(titles)], METHODS.values()):
+        panel.annotate(look.title, (0, 0.5), (-36, 0), xycoords="axes fraction", rotation=90,
+                       textcoords="offset points", ha="center", va="center", weight="bold",
+                       color=look.color)
     return figure
+
+
+def draw_maps(results, cells, width):
+    """Rows of cells (experiment, method, batch), each a map this many inches wide."""
+    fields = {}
+    for experiment, method in dict.fromkeys(cell[:2] for row in cells for cell in row):
+        for run in results.runs(experiment, method=method):
+            for batch, field in results.drawings(run).items():
+                fields[experiment, method, batch] = field, run.batches[batch - 1]["rmse"]
+    if not fields:
+        names = dict.fromkeys(experiment for row in cells for experiment, _, _ in row)
+        raise NotRun(f"ample reproduce {' '.join(names)}")
+
+    field, _ = next(iter(fields.values()))  # all maps are of the same part of the room
+    shape = (field["high"][1] - field["low"][1]) / (field["high"][0] - field["low"][0])
+    figure, axes = map_grid(len(cells), len(cells[0]), width, shape * width)
+    for panel, cell in zip(axes.flat, (cell for row in cells for cell in row)):
+        if cell not in fields:
+            panel.text(0.5, 0.5, "not run", transform=panel.transAxes, ha="center", va="center",
+                       color=GREY)
+            continue
+        field, rmse = fields[cell]
+        draw_map(panel, field)
+        experiment, _, batch = cell
+        size = f"$M$ = {len(field['z'][0])}"
+        last = batch == max(MAPS[experiment])
+        panel.set_xlabel(f"{size}\nRMSE {rmse:.2f} µT" if last else size, labelpad=2)
+    return figure
+
+
+def map_grid(rows, columns, width, height):
+    """Panels of a size in inches, and on the right the key to their colours."""
+    left, right, bottom, top, between, below = 0.62, 1.05, 0.4, 0.22, 0.07, 0.4
+    total_width = left + columns * width + (columns - 1) * between + right
+    total_height = bottom + rows * height + (rows - 1) * below + top
+    figure = plt.figure(figsize=(total_width, total_height))
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw={
+        "left": left / total_width, "right": 1 - right / total_width, "wspace": between / width,
+        "bottom": bottom / total_height, "top": 1 - top / total_height, "hspace": below / height})
+    for panel in axes.flat:
+        panel.spines[:].set_visible(True)
+        panel.tick_params(labelbottom=False, length=2)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("$y$ (m)", labelpad=1)
+
+    middle = (bottom + total_height - top) / 2
+    key = figure.add_axes((1 - 0.5 / total_width, (middle - 0.6) / total_height,
+                           0.35 / total_width, 1.2 / total_height))
+    mean, deviation = np.meshgrid(np.linspace(*FIELD_RANGE, 100), np.linspace(0, FADED, 50),
+                                  indexing="ij")
+    key.imshow(field_colors(mean, deviation), origin="lower", aspect="auto",
+               extent=(0, FADED, *FIELD_RANGE))
+    key.set(xticks=(0, FADED), yticks=(10, 30, 50, 70, 90))
+    key.set_xlabel("std. dev.\n(µT)", labelpad=1)
+    key.set_ylabel("mean (µT)", labelpad=1)
+    return figure, axes
 
 
 def draw_map(axes, field):
@@ -541,9 +611,14 @@ def draw_map(axes, field):
     deviation = np.array(field["std"]).reshape(n, n)
     half = (high - low) / (n - 1) / 2  # the grid's points are the middles of the cells
     axes.imshow(field_colors(mean, deviation), origin="lower", interpolation="bilinear",
+                aspect="auto",
                 extent=(low[0] - half[0], high[0] + half[0], low[1] - half[1], high[1] + half[1]))
     axes.plot(*field["path"], color=INK, linewidth=0.6, linestyle=(0, (1, 1.5)))
-    axes.plot(*field["z"], ".", color="black", markersize=2.4, markeredgewidth=0, rasterized=True)
+    axes.plot(*field["z"], ".", color="black", markersize=2.4 if len(field["z"][0]) < 500 else 1.2,
+              markeredgewidth=0, rasterized=True)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    axes.xaxis.set_major_locator(MultipleLocator(2))
+    axes.yaxis.set_major_locator(MultipleLocator(2))
 
 
 def field_colors(mean, deviation):
@@ -557,24 +632,30 @@ def field_colors(mean, deviation):
 
 
 def large(results):
-    results.some_runs("large")
-    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.5), layout="constrained", sharey=True)
+    results.require("large")
+    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.7), layout="constrained", sharey=True)
     for column, (data, title) in enumerate(SCENARIOS.items()):
         panel = axes[column]
         panel.set_title(title)
         letter(panel, column)
-        missing = []
+        lines, missing = [], []
         for method, look in METHODS.items():
             runs = results.runs("large", data=data, method=method)
             if not runs:
-                missing.append(method)
+                missing.append(look)
                 continue
             panel.plot(np.array(runs[0].column("rows_seen")) / 1000, runs[0].column("inducing"),
-                       color=look.color, marker=look.marker, markevery=10)
-        panel.axhline(LARGE_CAP, color=GREY, linewidth=0.8, dashes=(4, 2))
-        panel.set_xlabel("rows seen (thousands)")
-        note(panel, not_run(missing), y=0.9)
-    axes[0].set_ylabel("inducing points $M$")
+                       color=look.color, marker=look.marker, markevery=(9, 10))
+            if not runs[0].done:
+                lines.append(f"{look.title}: {runs[0].last['rows_seen']:,} rows so far")
+        panel.axhline(LARGE_CAP, **LIMIT)
+        panel.set(xlabel="rows seen (thousands)", xlim=(0, 51))
+        note(panel, lines + not_run(missing), y=0.86)
+    axes[0].set(ylabel="inducing points $M$", yscale="log", ylim=(100, 8000))
+    axes[0].yaxis.set_major_locator(FixedLocator((100, 200, 500, 1000, 2000, 5000)))
+    axes[0].yaxis.set_minor_locator(NullLocator())
+    plain(axes[0].yaxis)
+    name_methods(figure, limit="limit for CV")
     return figure
 
 
@@ -586,17 +667,28 @@ FIGURES = {
     "figure2b": figure2b,
     "uci-sweep": uci_sweep,
     "wins": wins,
+    "magnetic-main": magnetic_main,
     "magnetic-paths": magnetic_paths,
     "magnetic-stream": magnetic_stream,
     "large": large,
 }
 
 
+def draw(results, names, folder):
+    plt.rcParams.update(STYLE)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        try:
+            save(FIGURES[name](results), folder / name)
+        except NotRun as missing:
+            print(f"draw.py: {name} skipped, nothing of it was run: {missing}", file=sys.stderr)
+
+
 def save(figure, path):
     # Without dates, which would make every file a new one.
     for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None}),
                              ("pdf", {"CreationDate": None})):
-        figure.savefig(path.with_suffix(f".{suffix}"), dpi=150 if suffix == "png" else 300,
+        figure.savefig(path.with_suffix(f".{suffix}"), dpi=150 if suffix == "png" else 200,
                        metadata=metadata)
     plt.close(figure)
 
@@ -613,30 +705,20 @@ def complain(message, code):
 
 def main():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
+    parser.add_argument("results", type=Path, metavar="RESULTS.sqlite")
     parser.add_argument("--out", type=Path, metavar="FOLDER")
     parser.add_argument("--only", action="append", choices=FIGURES, metavar="NAME")
     options = parser.parse_args()
     if not options.results.is_file():
         complain(f"no file '{options.results}'", 3)
-    try:
-        results = Results(options.results)
-    except sqlite3.Error as error:
-        complain(f"'{options.results}' is not a file of results: {error}", 3)
-
-    plt.rcParams.update(STYLE)
     folder = options.out or options.results.parent / "figures"
-    for name in options.only or FIGURES:
-        try:
-            figure = FIGURES[name](results)
-        except NotRun as missing:
-            print(f"draw.py: {name} skipped, nothing of it was run: {missing}", file=sys.stderr)
-            continue
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            save(figure, folder / name)
-        except OSError as error:
-            complain(f"'{folder}' cannot be written: {error.strerror}", 3)
+    try:
+        with closing(Results(options.results)) as results:
+            draw(results, options.only or FIGURES, folder)
+    except sqlite3.Error as error:
+        complain(f"'{options.results}' cannot be read as results: {error}", 3)
+    except OSError as error:
+        complain(f"'{folder}' cannot be written: {error.strerror}", 3)
 
 
 if __name__ == "__main__":

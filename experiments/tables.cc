@@ -292,7 +292,7 @@ bool within_band(const Measured& ours, const PaperCell& paper) {
 constexpr double kPercentBand = 3.0;
 
 std::string criterion_text(const Criterion& c) {
-  const char* const counts[] = {"none", "one", "two"};
+  const char* const counts[] = {"no", "one", "two"};
   return fmt::format("{:.0f} % {}, {} outlier{}", c.percent, to_text(c.metric), counts[c.outliers],
                      c.outliers == 1 ? "" : "s");
 }

@@ -68,8 +68,8 @@ ExactGP::ExactGP(Hyperparameters hyperparameters) : hyperparameters_(std::move(h
   hyperparameters_.check("ExactGP");
 }
 
-MinimizeSummary ExactGP::fit(const MatrixRef& X, const VectorRef& y,
-                             const MinimizeOptions& options) {
+MinimizeSummary ExactGP::fit(const MatrixRef& X, const VectorRef& y, const MinimizeOptions& options,
+                             Curvature* curvature) {
   check_data("fit", X, y);
   ExactEvidence evidence(X, y);
   const Objective objective = [&](const Vector& x, double& value, Vector& gradient) {
@@ -81,7 +81,7 @@ MinimizeSummary ExactGP::fit(const MatrixRef& X, const VectorRef& y,
     return true;
   };
   MinimizeSummary summary = minimize(objective, hyperparameters_.pack(), hyperparameters_.lower(),
-                                     hyperparameters_.upper(), options);
+                                     hyperparameters_.upper(), options, curvature);
   keep(hyperparameters_.unpack(summary.x), X, evidence);
   return summary;
 }

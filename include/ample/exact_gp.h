@@ -64,7 +64,10 @@ class ExactGP {
 
   /// Maximises the evidence of these data from the present hyperparameters on, within their bounds,
   /// and conditions on the data. The summary speaks of −log p(y); it is never worse than the start.
-  MinimizeSummary fit(const MatrixRef& X, const VectorRef& y, const MinimizeOptions& options = {});
+  /// `curvature`, if given, is where that of the evidence is taken from and left in: of a part of
+  /// the data, say, which takes less time to fit.
+  MinimizeSummary fit(const MatrixRef& X, const VectorRef& y, const MinimizeOptions& options = {},
+                      Curvature* curvature = nullptr);
 
   /// Conditions on the data at the present hyperparameters. This and fit() forget earlier data,
   /// once they have succeeded; if K cannot be factorised they throw NumericalError.
