@@ -7,7 +7,10 @@
 namespace ample::experiments {
 
 SelectionMethod selection_of(const Run& run, Index cap) {
-  if (run.method == "vips") return Vips{.delta = run.parameter, .max_inducing = cap};
+  // L* as in the paper, though on a whole path of the robot an upper bound would be less work.
+  if (run.method == "vips") {
+    return Vips{.delta = run.parameter, .reference = Vips::Reference::optimum, .max_inducing = cap};
+  }
   if (run.method == "cv") return ConditionalVariance{.eta = run.parameter, .max_inducing = cap};
   if (run.method == "oips") return Oips{.rho = run.parameter, .max_inducing = cap};
   if (run.method == "fixed-greedy") return FixedGreedy{.size = static_cast<Index>(run.parameter)};
