@@ -27,8 +27,8 @@ const std::vector<Line>& lines() {
   using enum Part;
   // The paper gives ranges, and of the values in them only those that became operating points.
   static const Values deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05, 0.035, 0.02, 0.015, 0.005};
-  static const Values wide_deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05};
-  static const Values narrow_deltas{0.035, 0.02, 0.015, 0.005};
+  static const Values wide_deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05, 0.035, 0.02};
+  static const Values narrow_deltas{0.015, 0.005};
   static const Values etas{0.6, 0.5, 0.13, 0.1, 0.07, 0.06, 0.025, 0.005, 0.001};
   static const Values rhos{0.845, 0.93, 0.935, 0.95, 0.955, 0.96, 0.975};
   static const std::vector<int> all{0, 1, 2, 3, 4};
