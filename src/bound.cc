@@ -269,7 +269,7 @@ const BoundGradient& OnlineBound::gradient() {
   const bool small_batch = nested_ && N <= M;
   const bool by_batch = small_batch && N * M < M_a * M_a;
   Vector t = -0.5 * mu;  // μtᵀ + tμᵀ = −μμᵀ + μsᵀ + sμᵀ
-  if (nested_) {
+  if (nested_ && past > 0) {
     t.head(past) += f_.h - f_.H.selfadjointView<Eigen::Lower>() * mu.head(past);
   }
   Matrix& S = K_bb_bar_;  // lower triangle
