@@ -21,6 +21,10 @@ namespace {
 constexpr double kJitterLast = 1e-3;
 constexpr int kJitterTries = 7;  // from 1e-9 on
 
+// Up to this M two triangular solves that do not need each other are done sooner side by side, each
+// on one thread, than one after the other on all.
+constexpr Index kSideBySide = 512;
+
 /// The batch in blocks of rows, each taken through all its steps on one thread while it is in
 /// cache. A small batch is one block, whose steps share out their own work.
 struct RowBlocks {
@@ -306,7 +310,6 @@ const BoundGradient& OnlineBound::gradient() {
                 [&](Index j) { K_fb_bar_.col(j) = f_.Vt.col(j) - K_fb_bar_.col(j); });
     if (by_batch) gram(-0.5 / sigma2, K_fb_bar_, 1.0, S);
   }
-  solve_both_sides(f_.L, S);
 
   gradient_.theta = Vector::Zero(kernel_->num_parameters());
   const bool moving = inducing_ == Inducing::moving;
@@ -317,13 +320,27 @@ const BoundGradient& OnlineBound::gradient() {
   // L⁻¹ first: B = (I − D⁻¹) L⁻¹.
   Vector right = mu;
   const Matrix& B = D_inv_;
-  if (!small_batch) {
+  const auto apply_inverse = [&] {
     for_columns(M, entries(D_inv_), [&](Index j) {
       D_inv_.col(j) = -D_inv_.col(j);
       D_inv_(j, j) += 1.0;
     });
     solve_right(f_.L, Op::none, D_inv_);
     solve(f_.L, Op::transpose, right);
+  };
+  if (small_batch) {
+    solve_both_sides(f_.L, S);
+  } else if (M <= kSideBySide) {
+    parallel_for(2, workers_for(2.0 * entries(S) * static_cast<double>(M)), [&](Index piece) {
+      if (piece == 0) {
+        solve_both_sides(f_.L, S);
+      } else {
+        apply_inverse();
+      }
+    });
+  } else {
+    solve_both_sides(f_.L, S);
+    apply_inverse();
   }
 
   // The past through K_ab, general case:  K̄_ab = G B + (p_old − Gμ) μᵀL⁻¹

@@ -307,7 +307,15 @@ def test_the_lock_is_released_during_work():
     assert gp.size == 1500
 
 
-def test_ctrl_c_stops_a_fit_and_leaves_the_model_as_it_was(data):
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as at a terminal, also where the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_stops_a_fit_and_leaves_the_model_as_it_was(data, ctrl_c):
     gp = trained(data)
     before = gp.predict(data[0]).mean
     rng = np.random.default_rng(0)
@@ -323,7 +331,7 @@ def test_ctrl_c_stops_a_fit_and_leaves_the_model_as_it_was(data):
     np.testing.assert_array_equal(gp.predict(data[0]).mean, before)
 
 
-def test_ctrl_c_inside_observe_is_not_swallowed(data):
+def test_ctrl_c_inside_observe_is_not_swallowed(data, ctrl_c):
     class Interrupting:
         name = "interrupting"
 
