@@ -1,6 +1,4 @@
 // Figure 1: model size and data distribution. The streams are those of `ample demo`.
-#include <nlohmann/json.hpp>
-
 #include "drawing.h"
 #include "job.h"
 #include "scenarios.h"
@@ -21,7 +19,8 @@ Job figure1_job(const Run& run) {
   const double low = run.data == "outliers" ? -5.0 : 0.0;
   const double high = run.data == "outliers" ? 15.0 : 10.0;
   const Batch grid = grid_of(cli::scenario_function, low, high, 400);
-  Job job = job_of(streamed.batches, [grid](Index) { return grid; }, cli::scenario_options());
+  const auto test = [grid](Index) { return grid; };
+  Job job = job_of(streamed.batches, test, cli::scenario_options());
   job.options.selection = selection_of(run);
   job.draw = [train = job.train, grid](const ContinualGP& model, Index batch) {
     return std::vector<Drawing>{{batch, "curve", curve(model, train(batch - 1), grid.X)}};

@@ -7,8 +7,6 @@
 // for which a lengthscale of about 5 is found, observed with noise of standard deviation 0.2.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <numeric>
 #include <utility>
 #include <vector>
 

@@ -36,8 +36,8 @@ Job magnetic_job(const Run& run, const std::filesystem::path& folder) {
   } else {
     for (const int path : four) batches.push_back(load_magnetic(folder, path));
   }
-  const Batch test = joined(folder, stream ? four : one);
-  Job job = job_of(std::move(batches), [test](Index) { return test; }, std::move(options));
+  const auto test = [others = joined(folder, stream ? four : one)](Index) { return others; };
+  Job job = job_of(std::move(batches), test, std::move(options));
 
   // The same square for every map, a little wider than what was walked.
   const Matrix walked = joined(folder, {1, 2, 3, 4, 5}).X;

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ample/threads.h"
 #include "commands.h"
 #include "data_files.h"
 #include "errors.h"

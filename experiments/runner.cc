@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -45,10 +44,8 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
   Lock(Lock&&) = delete;
   Lock& operator=(Lock&&) = delete;
-  ~Lock() {
-    ::unlink(path_.c_str());
-    ::close(file_);
-  }
+  // The file stays: if it were removed, one runner could hold the old and another a new one.
+  ~Lock() { ::close(file_); }
 
  private:
   std::string path_;
@@ -97,11 +94,6 @@ std::string describe(const Run& run, const Results& results) {
   }
 }
 
-struct Worker {
-  Run run;
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-};
-
 /// The children of a runner, which are ended with it.
 class Workers {
  public:
@@ -111,13 +103,13 @@ class Workers {
   Workers(Workers&&) = delete;
   Workers& operator=(Workers&&) = delete;
   ~Workers() {
-    for (const auto& [pid, worker] : running_) ::kill(pid, SIGTERM);
-    for (const auto& [pid, worker] : running_) ::waitpid(pid, nullptr, 0);
+    for (const auto& [pid, run] : running_) ::kill(pid, SIGTERM);
+    for (const auto& [pid, run] : running_) ::waitpid(pid, nullptr, 0);
   }
 
   [[nodiscard]] std::size_t size() const { return running_.size(); }
   void start(const Run& run, const RunnerOptions& options, int threads) {
-    running_.emplace(start_worker(run, options, threads), Worker{run});
+    running_.emplace(start_worker(run, options, threads), run);
   }
   /// Waits for one to end; throws Interrupted if a signal comes first.
   std::pair<Run, int> wait() {
@@ -129,13 +121,13 @@ class Workers {
     } while (pid < 0 && errno == EINTR);
     const auto ended = running_.find(pid);
     if (ended == running_.end()) throw std::runtime_error("lost a process");
-    Run run = ended->second.run;
+    Run run = std::move(ended->second);
     running_.erase(ended);
     return {std::move(run), status};
   }
 
  private:
-  std::map<pid_t, Worker> running_;
+  std::map<pid_t, Run> running_;
 };
 
 }  // namespace

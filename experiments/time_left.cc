@@ -1,6 +1,5 @@
 #include "time_left.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
