@@ -308,9 +308,20 @@ class Minimizer {
         if (tentative) {
           break;
         }
-        if (origin == Origin::own_curvature && flat && -t * start_slope <= small &&
-            std::abs(sample.value - start_value) <= small) {
+        // To who does not care for such a change, f has none left between lo and here. It may be
+        // rounding error: an f that is ill-conditioned would have every trial spent on it.
+        const bool careless =
+            std::abs(sample.value - lo.value) <= options_.absolute_value_tolerance;
+        if (careless && lo.t > 0) {
+          return Search::decrease;
+        }
+        const bool rounding = flat && -t * start_slope <= small &&
+                              std::abs(sample.value - start_value) <= small;
+        if (origin == Origin::own_curvature && (careless || rounding)) {
           return Search::stalled;
+        }
+        if (careless) {
+          return Search::failure;
         }
         hi = sample;
         t = interpolate(lo, hi);
