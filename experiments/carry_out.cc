@@ -79,6 +79,7 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
   if (run.method != "exact") {
     for (const auto& [name, value] : options.selection.settings()) json[name] = value;
     json["fit_tolerance"] = options.fit_tolerance;
+    json["refit_every"] = options.refit_every;
   }
   json["seed"] = options.seed;
   return json.dump();

@@ -10,8 +10,8 @@ namespace {
 constexpr Index kPieces = 20;
 constexpr Index kMapCells = 60;
 
-// The paper's limit on model sizes elsewhere; it names none here.
-constexpr Index kCap = 7000;
+// The paper's cap on CV in its other experiment of this length; it names none here.
+constexpr Index kCap = 5000;
 
 Batch joined(const std::filesystem::path& folder, const std::vector<int>& paths) {
   std::vector<Batch> parts;
@@ -27,7 +27,7 @@ Job magnetic_job(const Run& run, const std::filesystem::path& folder) {
   const std::vector<int> four{1, 2, 4, 5};
   ContinualGPOptions options;
   options.start.kernel = Constant{500.0} + Kernel(Matern52{});
-  options.selection = selection_of(run, kCap);
+  options.selection = selection_of(run, run.method == "cv" ? kCap : kNoCap);
 
   const bool stream = run.experiment == "magnetic-stream";
   std::vector<Batch> batches;

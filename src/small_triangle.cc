@@ -15,56 +15,44 @@ struct Coefficients {
   double inverse[kMost];  // of the diagonal
 };
 
-/// `packs`·8 rows of B: x_j = (b_j − Σ_{k<j} x_k c_jk) / d_j, two columns at a time so that each
-/// x_k is loaded once for both. Column j stands at B + j·step.
+/// Columns j to j + columns − 1 of `packs`·8 rows of B: x_j = (b_j − Σ_{k<j} x_k c_jk) / d_j.
+/// Column j stands at B + j·step.
+template <int packs, int columns>
+AMPLE_INLINE void solve_columns(const Coefficients& c, Size j, double* B, Size step) {
+  Pack x[columns][packs];
+  for (int q = 0; q < columns; ++q) {
+    for (int p = 0; p < packs; ++p) load(B + (j + q) * step + p * kPack, x[q][p]);
+  }
+  for (Size k = 0; k < j; ++k) {
+    const double* before = B + k * step;
+    for (int p = 0; p < packs; ++p) {
+      Pack v;
+      load(before + p * kPack, v);
+      for (int q = 0; q < columns; ++q) x[q][p] -= c.row[j + q][k] * v;
+    }
+  }
+  for (int q = 0; q < columns; ++q) {
+    for (int p = 0; p < packs; ++p) {
+      for (int k = 0; k < q; ++k) x[q][p] -= c.row[j + q][j + k] * x[k][p];
+      x[q][p] *= c.inverse[j + q];
+      store(x[q][p], B + (j + q) * step + p * kPack);
+    }
+  }
+}
+
 template <int packs>
 AMPLE_INLINE void solve_rows(const Coefficients& c, Size n, double* B, Size step) {
+  constexpr int kColumns = 4;
   Size j = 0;
-  for (; j + 1 < n; j += 2) {
-    double* b0 = B + j * step;
-    double* b1 = b0 + step;
-    Pack x0[packs];
-    Pack x1[packs];
-    for (int p = 0; p < packs; ++p) {
-      load(b0 + p * kPack, x0[p]);
-      load(b1 + p * kPack, x1[p]);
-    }
-    const double* c0 = c.row[j];
-    const double* c1 = c.row[j + 1];
-    for (Size k = 0; k < j; ++k) {
-      const double* x = B + k * step;
-      for (int p = 0; p < packs; ++p) {
-        Pack v;
-        load(x + p * kPack, v);
-        x0[p] -= c0[k] * v;
-        x1[p] -= c1[k] * v;
-      }
-    }
-    for (int p = 0; p < packs; ++p) {
-      x0[p] *= c.inverse[j];
-      x1[p] = (x1[p] - c1[j] * x0[p]) * c.inverse[j + 1];
-      store(x0[p], b0 + p * kPack);
-      store(x1[p], b1 + p * kPack);
-    }
-  }
-  if (j == n) return;
-  double* b0 = B + j * step;
-  for (int p = 0; p < packs; ++p) {
-    Pack x0;
-    load(b0 + p * kPack, x0);
-    for (Size k = 0; k < j; ++k) {
-      Pack v;
-      load(B + k * step + p * kPack, v);
-      x0 -= c.row[j][k] * v;
-    }
-    x0 *= c.inverse[j];
-    store(x0, b0 + p * kPack);
-  }
+  for (; j + kColumns <= n; j += kColumns) solve_columns<packs, kColumns>(c, j, B, step);
+  for (; j < n; ++j) solve_columns<packs, 1>(c, j, B, step);
 }
 
 AMPLE_VECTORISED
 void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
-  constexpr int kPacks = 4;
+  // Four columns at a time, so that each number loaded serves four products, and two packs of each:
+  // eight sums hide the latency of a product, in no more registers than AVX2 has.
+  constexpr int kPacks = 2;
   Size r = 0;
   for (; r + kPacks * kPack <= rows; r += kPacks * kPack) solve_rows<kPacks>(c, n, B + r, step);
   for (; r + kPack <= rows; r += kPack) solve_rows<1>(c, n, B + r, step);
