@@ -25,6 +25,9 @@ int ld(const MatrixRef& m) { return as_int(std::max<Index>(m.outerStride(), 1));
 // to small triangles. OpenBLAS's own reach a third of the product's rate at sizes of a few hundred,
 // the halves nearly all of it.
 
+using Tile = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor,
+                           small_triangle::kMost, small_triangle::kMost>;
+
 Index half(Index n) { return (n / 2 + 15) / 16 * 16; }
 
 double flops(Index a, Index b, Index c) {
@@ -426,9 +429,9 @@ namespace {
 void invert_triangle(Eigen::Ref<Matrix> L) {
   const Index n = L.rows();
   if (n <= small_triangle::kMost) {
-    const SerialBlas serial;
-    const auto info = LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'L', 'N', as_int(n), L.data(), ld(L));
-    AMPLE_ASSERT(info == 0);
+    Tile inverse = Tile::Identity(n, n);
+    solve_right_small(L, Op::none, inverse);
+    L.triangularView<Eigen::Lower>() = inverse;
     return;
   }
   const Index h = half(n);
@@ -473,9 +476,6 @@ void invert_from_cholesky(Eigen::Ref<Matrix> L) {
 }
 
 namespace {
-
-using Tile = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor,
-                           small_triangle::kMost, small_triangle::kMost>;
 
 /// Lower triangle of C ← C + α(AᵀB + BᵀA).
 void add_gram(double alpha, const MatrixRef& A, const MatrixRef& B, Eigen::Ref<Matrix> C) {
