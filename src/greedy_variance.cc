@@ -11,6 +11,16 @@ namespace {
 // Rounding in r = k − ‖v‖² is a few units in the last place of k for each of M terms.
 constexpr double kRounding = 1e-12;
 
+// The covariance is kept once V has this many entries, more than fit into a core's cache, and an
+// eighth of the pool is taken: then as many again would take longer by products with V, P M each at
+// the rate of memory, than the P² M of a product of matrices. Larger pools would take gigabytes.
+constexpr Index kLargeV = 500'000;
+constexpr Index kPoolPerPoint = 8;
+constexpr Index kLargestPool = 16'000;
+
+// Points between two updates of the covariance.
+constexpr Index kBlock = 64;
+
 }  // namespace
 
 GreedyVariance::GreedyVariance(const Kernel& kernel, const MatrixRef& pool, double jitter,
@@ -48,15 +58,44 @@ std::optional<Index> GreedyVariance::take_next() {
   reserve(size_ + 1);
   const double d = std::sqrt(residual_[best] + jitter_);
   auto v = Vt_.col(size_);
-  kernel_.evaluate(pool_, pool_.row(best), v);
+  write_covariance(best, v);
   if (best < inducing_) v[best] += jitter_;
-  if (size_ > 0) v.noalias() -= Vt_.leftCols(size_) * Vt_.row(best).head(size_).transpose();
   v /= d;
   residual_ = (residual_ - v.cwiseAbs2()).cwiseMax(0.0);
   is_taken_[static_cast<std::size_t>(best)] = 1;
   taken_.push_back(best);
   ++size_;
+  keep_covariance();
   return best;
+}
+
+// k(x_j, pool) − V_·jᵀ V
+void GreedyVariance::write_covariance(Index j, Eigen::Ref<Vector> v) const {
+  if (covariance_.size() == 0) {
+    kernel_.evaluate(pool_, pool_.row(j), v);
+  } else {
+    v.head(j) = covariance_.row(j).head(j).transpose();
+    v.tail(v.size() - j) = covariance_.col(j).tail(v.size() - j);
+  }
+  const Index since = size_ - included_;
+  if (since > 0) {
+    v.noalias() -= Vt_.middleCols(included_, since) *
+                   Vt_.row(j).segment(included_, since).transpose();
+  }
+}
+
+void GreedyVariance::keep_covariance() {
+  const Index P = pool_.rows();
+  if (covariance_.size() == 0) {
+    const auto taken = static_cast<Index>(taken_.size());
+    if (P * size_ < kLargeV || taken * kPoolPerPoint < P || P > kLargestPool) return;
+    covariance_.resize(P, P);
+    kernel_.evaluate_lower(pool_, covariance_);
+  } else if (size_ - included_ < kBlock) {
+    return;
+  }
+  outer(-1.0, Vt_.middleCols(included_, size_ - included_), 1.0, covariance_);
+  included_ = size_;
 }
 
 void GreedyVariance::reserve(Index columns) {

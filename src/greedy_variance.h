@@ -4,7 +4,10 @@
 //
 //   j = argmax r;  d = √(r_j + ε);  v = (k(x_j, pool) − V_·jᵀ V)/d;  r ← r − v∘v          (11)
 //
-// O(P M) a point for a pool of P points.
+// O(P M) a point for a pool of P points. That is a product of a matrix with a vector, which moves all
+// of V through the processor for each point. Once V is large, the covariance that is left,
+// k − VᵀV, is therefore kept, and brought up to date for many points at a time by one product of
+// matrices.
 #pragma once
 
 #include <optional>
@@ -38,6 +41,8 @@ class GreedyVariance {
 
  private:
   void reserve(Index columns);
+  void keep_covariance();
+  void write_covariance(Index j, Eigen::Ref<Vector> v) const;
 
   Kernel kernel_;
   MatrixRef pool_;
@@ -47,6 +52,8 @@ class GreedyVariance {
   Index size_ = 0;
   Matrix Vt_;  // [P, capacity]
   Vector residual_;
+  Matrix covariance_;    // given the first `included_` points, lower triangle [P,P]; or empty
+  Index included_ = 0;
   std::vector<Index> taken_;
   std::vector<char> is_taken_;
   bool stopped_by_rounding_ = false;

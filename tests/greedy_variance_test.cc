@@ -2,6 +2,7 @@
 #include "greedy_variance.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -136,6 +137,38 @@ TEST(GreedyVariance, AnInducingVariableOfThePoolBringsItsJitterWithIt) {
   EXPECT_LE(relative_error(product.topLeftCorner(4, 4), K_bb.topLeftCorner(4, 4)), 1e-12);
   EXPECT_LE(greedy.residual().head(4).maxCoeff(), 1e-12);
   EXPECT_GT(greedy.residual().tail(6).minCoeff(), 1e-4);
+}
+
+TEST(GreedyVariance, OfManyPointsIsAsGoodAsOfFew) {
+  // Beyond some size the covariance that is left is kept and brought up to date in blocks.
+  constexpr double jitter = 1e-6;
+  const Kernel k = SquaredExponential{2.0, 0.3};
+  const Matrix pool = Random(8).normal(1100, 3);
+  const auto factor = [&](const Matrix& Z) {
+    Matrix L = k(Z, Z);
+    L.diagonal().array() += jitter;
+    EXPECT_TRUE(cholesky(L));
+    return L;
+  };
+  for (const Index outside : {0, 40}) {
+    const Matrix Z = Random(9).normal(outside, 3);
+    GreedyVariance greedy(k, pool, jitter);
+    if (outside > 0) greedy.start_from(Z, factor(Z));
+    double last = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 900; ++i) {
+      const Vector before = greedy.residual();
+      const auto j = greedy.take_next();
+      ASSERT_TRUE(j);
+      EXPECT_LE(before[*j], last) << "point " << i;  // what is left can only fall
+      last = before[*j];
+    }
+    const Matrix all = stacked(Z, taken_rows(greedy, pool));
+    Matrix Vt = k(pool, all);
+    solve_right(factor(all), Op::transpose, Vt);
+    EXPECT_LE(relative_error(Matrix(greedy.Vt()), Vt), 1e-9);
+    EXPECT_LE((greedy.residual() - k.diagonal(pool) + Vt.rowwise().squaredNorm()).cwiseAbs().maxCoeff(),
+              1e-12);
+  }
 }
 
 TEST(GreedyVariance, StopsByRoundingWhenOnlyDuplicatesAreLeft) {
