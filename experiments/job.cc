@@ -45,7 +45,9 @@ Job job_of(std::vector<Batch> batches, std::function<Batch(Index seen)> test,
 Job make_job(const Run& run, const std::filesystem::path& folder) {
   if (run.experiment == "figure1") return figure1_job(run);
   if (run.experiment == "figure2a") return figure2a_job(run);
-  if (run.experiment == "figure2b" || run.experiment == "uci") return uci_job(run, folder);
+  if (run.experiment == "figure2b" || run.experiment.starts_with("uci")) {
+    return uci_job(run, folder);
+  }
   if (run.experiment == "large") return large_job(run);
   if (run.experiment.starts_with("magnetic-")) return magnetic_job(run, folder);
   throw std::logic_error("no experiment '" + run.experiment + "'");

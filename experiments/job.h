@@ -33,7 +33,7 @@ struct Job {
 
 [[nodiscard]] Job figure1_job(const Run& run);
 [[nodiscard]] Job figure2a_job(const Run& run);
-/// uci, and figure2b, which is its naval.
+/// uci and uci-splits, and figure2b, which is its naval.
 [[nodiscard]] Job uci_job(const Run& run, const std::filesystem::path& folder);
 [[nodiscard]] Job magnetic_job(const Run& run, const std::filesystem::path& folder);
 [[nodiscard]] Job large_job(const Run& run);

@@ -10,7 +10,8 @@ namespace {
 constexpr Index kPieces = 20;
 constexpr Index kMapCells = 60;
 
-// The paper's cap on CV in its other experiment of this length; it names none here.
+// CV would take nearly every point of the four paths. The paper names no cap here; this is the one
+// it has for CV in its other experiment of this length.
 constexpr Index kCap = 5000;
 
 Batch joined(const std::filesystem::path& folder, const std::vector<int>& paths) {
@@ -27,9 +28,9 @@ Job magnetic_job(const Run& run, const std::filesystem::path& folder) {
   const std::vector<int> four{1, 2, 4, 5};
   ContinualGPOptions options;
   options.start.kernel = Constant{500.0} + Kernel(Matern52{});
-  options.selection = selection_of(run, run.method == "cv" ? kCap : kNoCap);
-
   const bool stream = run.experiment == "magnetic-stream";
+  options.selection = selection_of(run, run.method == "cv" && !stream ? kCap : kNoCap);
+
   std::vector<Batch> batches;
   if (stream) {
     batches = cut(load_magnetic(folder, 3), kPieces);

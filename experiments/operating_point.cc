@@ -58,12 +58,14 @@ const std::vector<Criterion>& criteria() {
   return all;
 }
 
-Sweep read_sweep(const Results& results, const std::string& method) {
+Sweep read_sweep(const Results& results, const std::string& method, const std::string& experiment,
+                 const std::vector<int>& folds) {
   PlanFilter filter;
-  filter.experiments = {"uci"};
+  filter.experiments = {experiment};
   filter.methods = {method};
+  filter.folds = folds;
   filter.whole_sweep = true;
-  std::map<double, std::map<std::string, std::vector<Fold>>> folds;
+  std::map<double, std::map<std::string, std::vector<Fold>>> found;
   for (const Run& run : plan(filter)) {
     const std::optional<double> seconds = results.seconds(run);
     if (!seconds) continue;
@@ -73,14 +75,14 @@ Sweep read_sweep(const Results& results, const std::string& method) {
     if (!results.seconds(exact_run)) continue;
     const BatchResult last = results.last_batch(run).value();
     const BatchResult exact = results.last_batch(exact_run).value();
-    folds[run.parameter][run.data].push_back(
+    found[run.parameter][run.data].push_back(
         {.last = last,
          .rmse_percent = relative_to_exact(last.rmse, exact.rmse, exact.noise_rmse),
          .nlpd_percent = relative_to_exact(last.nlpd, exact.nlpd, exact.noise_nlpd),
          .seconds = *seconds});
   }
   Sweep sweep;
-  for (const auto& [parameter, sets] : folds) {
+  for (const auto& [parameter, sets] : found) {
     for (const auto& [data, list] : sets) sweep[parameter][data] = summary_of(list);
   }
   return sweep;

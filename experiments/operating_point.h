@@ -49,8 +49,11 @@ struct Measured {
 /// parameter → data set → what was measured there; what was not run is not there.
 using Sweep = std::map<double, std::map<std::string, Measured>>;
 
-/// The runs of a method on the UCI sets. A fold without its exact GP does not count.
-[[nodiscard]] Sweep read_sweep(const Results& results, const std::string& method);
+/// The runs of a method on the UCI sets: of an experiment, if given with some of its folds only. A
+/// fold without its exact GP does not count.
+[[nodiscard]] Sweep read_sweep(const Results& results, const std::string& method,
+                               const std::string& experiment = "uci",
+                               const std::vector<int>& folds = {});
 
 /// None if no parameter is accurate enough. Data sets that a parameter was not run on do not count
 /// against it, but a parameter must have been run on all of `required`.

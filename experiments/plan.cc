@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,12 @@ const std::vector<Line>& lines() {
   static const std::vector<int> all{0, 1, 2, 3, 4};
   static const std::vector<int> one{0};
   static const std::vector<int> others{1, 2, 3, 4};
+  static const std::vector<int> five_splits = [] {
+    std::vector<int> folds(25);
+    std::iota(folds.begin(), folds.end(), 0);
+    return folds;
+  }();
+  static const Values nlpd_deltas{0.05, 0.02, 0.015, 0.005};
   static const Names three{"concrete", "skillcraft", "naval"};
   static const Names four{"concrete", "skillcraft", "naval", "elevators"};
   static const Names scenarios{"growing-domain", "fixed-domain", "outliers"};
@@ -68,6 +75,9 @@ const std::vector<Line>& lines() {
       {"uci",             {"elevators"},          "cv",           etas,          others, sweep},
       {"uci",             {"bike", "kin8nm"},     "cv",           etas,          all,    sweep},
 
+      {"uci-splits",      {"concrete"},           "exact",        exact,         five_splits, recorded},
+      {"uci-splits",      {"concrete"},           "vips",         nlpd_deltas,   five_splits, recorded},
+
       {"magnetic-paths",  {"magnetic"},           "vips",         {kDelta},      one,    recorded},
       {"magnetic-paths",  {"magnetic"},           "oips",         {kRho},        one,    recorded},
       {"magnetic-paths",  {"magnetic"},           "cv",           {kEta},        one,    recorded},
@@ -97,7 +107,8 @@ std::string Run::key() const {
 
 const std::vector<std::string>& experiment_names() {
   static const Names names{"figure1",         "figure2a",       "figure2b",        "uci",
-                           "operating-point", "magnetic-paths", "magnetic-stream", "large"};
+                           "operating-point", "uci-splits", "magnetic-paths", "magnetic-stream",
+                           "large"};
   return names;
 }
 

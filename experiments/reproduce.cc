@@ -72,7 +72,7 @@ std::vector<Run> chosen_runs(const Arguments& arguments,
 void require_all_data(const std::vector<Run>& runs, const std::filesystem::path& folder) {
   std::set<std::string> needed;
   for (const Run& run : runs) {
-    if (run.experiment == "uci" || run.experiment == "figure2b") needed.insert(run.data);
+    if (run.experiment.starts_with("uci") || run.experiment == "figure2b") needed.insert(run.data);
     if (run.experiment.starts_with("magnetic-")) needed.insert("magnetic");
   }
   for (const std::string& name : needed) experiments::require_data(folder, name);
