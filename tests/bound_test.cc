@@ -34,7 +34,7 @@ using Inducing = OnlineBound::Inducing;
 constexpr double kValueTolerance = 1e-9;
 constexpr double kGradientTolerance = 1e-6;
 constexpr double kJitterFactor = 1e-8;
-constexpr double kLeastJitterFactor = 1e-9;
+constexpr double kLeastJitterFactor = 5e-10;
 
 // --- Problems ----------------------------------------------------------------------------------
 
