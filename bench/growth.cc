@@ -83,8 +83,8 @@ int run(bool quick, const std::string& json_path) {
   }
   out["rows"] = rows.report("time of a batch at M = 500 against its rows N", "at most 1.1");
 
-  // Copies of one model as it was at several moments of its stream, timed in turn on the same batch:
-  // a machine that is slower for a minute is slower for all of them.
+  // Copies of one model as it was at several moments of its stream, timed in turn on the same
+  // batch: a machine that is slower for a minute is slower for all of them.
   ContinualGP gp = model_of_size(100);
   std::vector<ContinualGP> moments;
   const unsigned batches = quick ? 256 : 1024;

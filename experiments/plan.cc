@@ -106,9 +106,9 @@ std::string Run::key() const {
 }
 
 const std::vector<std::string>& experiment_names() {
-  static const Names names{"figure1",         "figure2a",       "figure2b",        "uci",
-                           "operating-point", "uci-splits", "magnetic-paths", "magnetic-stream",
-                           "large"};
+  static const Names names{
+      "figure1",    "figure2a",       "figure2b",        "uci",  "operating-point",
+      "uci-splits", "magnetic-paths", "magnetic-stream", "large"};
   return names;
 }
 

@@ -321,7 +321,8 @@ std::string splits_table(const Results& results) {
     row.push_back(fmt::format("{:.0f}", inducing));
     table.add(std::move(row));
   }
-  return "Concrete with its rows shuffled into other batches and folds, five times; each number is a "
+  return "Concrete with its rows shuffled into other batches and folds, five times; each number is "
+         "a "
          "mean over five folds.\n\n" +
          table.text();
 }

@@ -79,8 +79,8 @@ void GreedyVariance::write_covariance(Index j, Eigen::Ref<Vector> v) const {
   }
   const Index since = size_ - included_;
   if (since > 0) {
-    v.noalias() -= Vt_.middleCols(included_, since) *
-                   Vt_.row(j).segment(included_, since).transpose();
+    v.noalias() -=
+        Vt_.middleCols(included_, since) * Vt_.row(j).segment(included_, since).transpose();
   }
 }
 

@@ -4,9 +4,9 @@
 //
 //   j = argmax r;  d = √(r_j + ε);  v = (k(x_j, pool) − V_·jᵀ V)/d;  r ← r − v∘v          (11)
 //
-// O(P M) a point for a pool of P points. That is a product of a matrix with a vector, which moves all
-// of V through the processor for each point. Once V is large, the covariance that is left,
-// k − VᵀV, is therefore kept, and brought up to date for many points at a time by one product of
+// O(P M) a point for a pool of P points. That is a product of a matrix with a vector, which moves
+// all of V through the processor for each point. Once V is large, the covariance that is left, k −
+// VᵀV, is therefore kept, and brought up to date for many points at a time by one product of
 // matrices.
 #pragma once
 
@@ -52,7 +52,7 @@ class GreedyVariance {
   Index size_ = 0;
   Matrix Vt_;  // [P, capacity]
   Vector residual_;
-  Matrix covariance_;    // given the first `included_` points, lower triangle [P,P]; or empty
+  Matrix covariance_;  // given the first `included_` points, lower triangle [P,P]; or empty
   Index included_ = 0;
   std::vector<Index> taken_;
   std::vector<char> is_taken_;

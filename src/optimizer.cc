@@ -315,8 +315,8 @@ class Minimizer {
         if (careless && lo.t > 0) {
           return Search::decrease;
         }
-        const bool rounding = flat && -t * start_slope <= small &&
-                              std::abs(sample.value - start_value) <= small;
+        const bool rounding =
+            flat && -t * start_slope <= small && std::abs(sample.value - start_value) <= small;
         if (origin == Origin::own_curvature && (careless || rounding)) {
           return Search::stalled;
         }

@@ -19,6 +19,14 @@ namespace {
 // True on a thread that runs one of several pieces: what it calls in turn it runs alone.
 thread_local bool inside_a_piece = false;
 
+struct InsideAPiece {
+  bool already = std::exchange(inside_a_piece, true);
+  InsideAPiece() = default;
+  InsideAPiece(const InsideAPiece&) = delete;
+  InsideAPiece& operator=(const InsideAPiece&) = delete;
+  ~InsideAPiece() { inside_a_piece = already; }
+};
+
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -108,29 +116,56 @@ class Pool {
   int started_ = 1;  // worker 0 is the caller
 };
 
+/// The pieces dealt to one worker, and the first of them that nobody has taken.
+struct alignas(64) Range {
+  std::atomic<Index> next;
+  Index last = 0;
+};
+
+/// Each worker begins with its own range, so that a piece meets the same cache in one job after
+/// another, and then helps with those of the others: a core may be busy with something else.
+/// False, with nothing done, if the pool is at work for another caller.
+bool run_shared(Index pieces, Index workers, const std::function<void(Index)>& job) {
+  std::vector<Range> ranges(static_cast<std::size_t>(workers));
+  for (Index w = 0; w < workers; ++w) {
+    Range& range = ranges[static_cast<std::size_t>(w)];
+    range.next.store(pieces * w / workers, std::memory_order_relaxed);
+    range.last = pieces * (w + 1) / workers;
+  }
+  constexpr Index kTurns = 16;  // in which a worker takes its range
+  const Index stride = std::max<Index>(1, pieces / (workers * kTurns));
+  std::vector<std::exception_ptr> errors(ranges.size());
+  const std::function<void(int)> share = [&](int worker) {
+    try {
+      for (std::size_t k = 0; k < ranges.size(); ++k) {
+        Range& range = ranges[(static_cast<std::size_t>(worker) + k) % ranges.size()];
+        for (;;) {
+          const Index first = range.next.fetch_add(stride, std::memory_order_relaxed);
+          if (first >= range.last) break;
+          for (Index i = first; i < std::min(first + stride, range.last); ++i) job(i);
+        }
+      }
+    } catch (...) {
+      errors[static_cast<std::size_t>(worker)] = std::current_exception();
+    }
+  };
+  if (!Pool::instance().run(static_cast<int>(workers), share)) return false;
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool inside_piece() { return inside_a_piece; }
 
 void parallel_for(Index pieces, int workers, const std::function<void(Index)>& job) {
   if (pieces == 1) return job(0);
-  const auto count = static_cast<int>(std::min<Index>({workers, pieces, Pool::kMostWorkers}));
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(std::max(count, 1)));
-  const auto run = [&](int worker, int of) {
-    try {
-      const Index last = pieces * (worker + 1) / of;
-      for (Index i = pieces * worker / of; i < last; ++i) job(i);
-    } catch (...) {
-      errors[static_cast<std::size_t>(worker)] = std::current_exception();
-    }
-  };
-  const bool nested = std::exchange(inside_a_piece, true);
-  const std::function<void(int)> share = [&](int worker) { run(worker, count); };
-  if (nested || count <= 1 || !Pool::instance().run(count, share)) run(0, 1);
-  inside_a_piece = nested;
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  const Index count = std::min<Index>({workers, pieces, Pool::kMostWorkers});
+  const InsideAPiece here;
+  if (!here.already && count > 1 && run_shared(pieces, count, job)) return;
+  for (Index i = 0; i < pieces; ++i) job(i);
 }
 
 int workers_for(double work) {

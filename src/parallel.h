@@ -11,8 +11,9 @@
 namespace ample {
 
 /// Calls job(piece) for piece = 0 … pieces−1, each exactly once, on at most `workers` threads (the
-/// caller's included). Pieces are dealt out in contiguous ranges. One of several pieces that calls
-/// parallel_for itself runs all of that on its own thread.
+/// caller's included). Pieces are dealt out in contiguous ranges; who is done with his own helps
+/// the others. One of several pieces that calls parallel_for itself runs all of that on its own
+/// thread.
 void parallel_for(Index pieces, int workers, const std::function<void(Index)>& job);
 
 /// Whether the caller is one of several pieces, so that it would gain nothing by cutting its work.

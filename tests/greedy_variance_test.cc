@@ -166,8 +166,9 @@ TEST(GreedyVariance, OfManyPointsIsAsGoodAsOfFew) {
     Matrix Vt = k(pool, all);
     solve_right(factor(all), Op::transpose, Vt);
     EXPECT_LE(relative_error(Matrix(greedy.Vt()), Vt), 1e-9);
-    EXPECT_LE((greedy.residual() - k.diagonal(pool) + Vt.rowwise().squaredNorm()).cwiseAbs().maxCoeff(),
-              1e-12);
+    EXPECT_LE(
+        (greedy.residual() - k.diagonal(pool) + Vt.rowwise().squaredNorm()).cwiseAbs().maxCoeff(),
+        1e-12);
   }
 }
 
