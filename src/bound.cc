@@ -368,9 +368,10 @@ const BoundGradient& OnlineBound::gradient() {
   std::vector<Part> parts(static_cast<std::size_t>(blocks.count));
   blocks.run([&](Index block, Index first, Index rows) {
     const auto Vt = f_.Vt.middleRows(first, rows);
-    const Vector e = y_.segment(first, rows) - Vt * mu;
+    Vector e = y_.segment(first, rows) - Vt * mu;
     Part& part = parts[static_cast<std::size_t>(block)];
     part.e_squared = e.squaredNorm();
+    e /= sigma2;
     part.theta = Vector::Zero(kernel_->num_parameters());
     if (moving) part.Z = Matrix::Zero(M, Z_.cols());
     const auto pull_back = [&](const MatrixRef& K_fb_bar) {
@@ -380,7 +381,7 @@ const BoundGradient& OnlineBound::gradient() {
     if (small_batch) {
       auto K_fb_bar = K_fb_bar_.middleRows(first, rows);
       for_columns(M, entries(K_fb_bar),
-                  [&](Index j) { K_fb_bar.col(j) = (K_fb_bar.col(j) + mu[j] * e) / sigma2; });
+                  [&](Index j) { K_fb_bar.col(j) = K_fb_bar.col(j) / sigma2 + mu[j] * e; });
       solve_right(f_.L, Op::none, K_fb_bar);
       pull_back(K_fb_bar);
       return;
@@ -389,7 +390,7 @@ const BoundGradient& OnlineBound::gradient() {
     thread_local Matrix storage;
     if (storage.rows() < rows || storage.cols() != M) storage.resize(rows, M);
     auto K_fb_bar = storage.topRows(rows);
-    K_fb_bar.noalias() = (e / sigma2) * right.transpose();
+    K_fb_bar.noalias() = e * right.transpose();
     multiply(1.0 / sigma2, Vt, Op::none, B, Op::none, 1.0, K_fb_bar);
     pull_back(K_fb_bar);
   });

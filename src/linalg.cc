@@ -425,6 +425,13 @@ bool update_is_cheaper(Index rows, Index M) {
 
 namespace {
 
+// Halves of a triangle of n rows that know nothing of each other; larger ones have pieces of their
+// own to share out.
+int workers_for_halves(Index n) {
+  constexpr Index kAlone = 512;
+  return n <= kAlone ? workers_for(flops(n, n, n) / 12.0) : 1;
+}
+
 // L ← L⁻¹:  [L11 0; L21 L22]⁻¹ = [X11 0; −X22 L21 X11  X22]
 void invert_triangle(Eigen::Ref<Matrix> L) {
   const Index n = L.rows();
@@ -438,10 +445,7 @@ void invert_triangle(Eigen::Ref<Matrix> L) {
   auto L11 = L.topLeftCorner(h, h);
   auto L21 = L.bottomLeftCorner(n - h, h);
   auto L22 = L.bottomRightCorner(n - h, n - h);
-  // The halves know nothing of each other; larger ones have pieces of their own to share out.
-  constexpr Index kAlone = 512;
-  parallel_for(2, n <= kAlone ? workers_for(flops(n, n, n) / 12.0) : 1,
-               [&](Index i) { invert_triangle(i == 0 ? L11 : L22); });
+  parallel_for(2, workers_for_halves(n), [&](Index i) { invert_triangle(i == 0 ? L11 : L22); });
   multiply_triangle_right(L11, Op::none, L21);
   multiply_triangle_left(L22, Op::none, L21);
   L21 = -L21;
@@ -460,10 +464,21 @@ void square_triangle(Eigen::Ref<Matrix> X) {
   auto X11 = X.topLeftCorner(h, h);
   auto X21 = X.bottomLeftCorner(n - h, h);
   auto X22 = X.bottomRightCorner(n - h, n - h);
-  square_triangle(X11);
-  gram(1.0, X21, 1.0, X11);
+  if (inside_piece() || workers_for_halves(n) == 1) {
+    square_triangle(X11);
+    gram(1.0, X21, 1.0, X11);
+    multiply_triangle_left(X22, Op::transpose, X21);
+    square_triangle(X22);
+    return;
+  }
+  Matrix squared = X22;  // X21 still needs X22 as it is
+  parallel_for(2, workers_for_halves(n), [&](Index i) {
+    if (i == 1) return square_triangle(squared);
+    square_triangle(X11);
+    gram(1.0, X21, 1.0, X11);
+  });
   multiply_triangle_left(X22, Op::transpose, X21);
-  square_triangle(X22);
+  X22.triangularView<Eigen::Lower>() = squared;
 }
 
 }  // namespace
