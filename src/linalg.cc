@@ -425,12 +425,11 @@ bool update_is_cheaper(Index rows, Index M) {
 
 namespace {
 
-// Halves of a triangle of n rows that know nothing of each other; larger ones have pieces of their
+// Up to here the halves of a triangle are worked on side by side; larger ones have pieces of their
 // own to share out.
-int workers_for_halves(Index n) {
-  constexpr Index kAlone = 512;
-  return n <= kAlone ? workers_for(flops(n, n, n) / 12.0) : 1;
-}
+constexpr Index kHalves = 512;
+
+int workers_for_halves(Index n) { return n <= kHalves ? workers_for(flops(n, n, n) / 12.0) : 1; }
 
 // L ← L⁻¹:  [L11 0; L21 L22]⁻¹ = [X11 0; −X22 L21 X11  X22]
 void invert_triangle(Eigen::Ref<Matrix> L) {
@@ -464,7 +463,7 @@ void square_triangle(Eigen::Ref<Matrix> X) {
   auto X11 = X.topLeftCorner(h, h);
   auto X21 = X.bottomLeftCorner(n - h, h);
   auto X22 = X.bottomRightCorner(n - h, n - h);
-  if (inside_piece() || workers_for_halves(n) == 1) {
+  if (inside_piece() || n > kHalves) {
     square_triangle(X11);
     gram(1.0, X21, 1.0, X11);
     multiply_triangle_left(X22, Op::transpose, X21);

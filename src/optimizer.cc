@@ -284,6 +284,7 @@ class Minimizer {
     Sample lo{0, start_value, start_slope};
     Sample hi{infinity, infinity, infinity};
     bool wall = false;  // a trial has failed
+    int level = 0;      // trials in a row that changed f by next to nothing
     double t = 1;
     for (int i = 0; i < max_trials && may_evaluate(); ++i) {
       trial_.x = (current_.x + t * direction_).cwiseMax(lower_).cwiseMin(upper_);
@@ -309,18 +310,20 @@ class Minimizer {
           break;
         }
         // To who does not care for such a change, f has none left between lo and here. It may be
-        // rounding error: an f that is ill-conditioned would have every trial spent on it.
-        const bool careless =
+        // rounding error: an f that is ill-conditioned would have every trial spent on it. Two in a
+        // row, for one may be the same height by chance.
+        const bool no_change =
             std::abs(sample.value - lo.value) <= options_.absolute_value_tolerance;
-        if (careless && lo.t > 0) {
+        level = no_change ? level + 1 : 0;
+        if (no_change && lo.t > 0) {
           return Search::decrease;
         }
         const bool rounding =
             flat && -t * start_slope <= small && std::abs(sample.value - start_value) <= small;
-        if (origin == Origin::own_curvature && (careless || rounding)) {
+        if (origin == Origin::own_curvature && (level == 2 || rounding)) {
           return Search::stalled;
         }
-        if (careless) {
+        if (level == 2) {
           return Search::failure;
         }
         hi = sample;
