@@ -132,7 +132,7 @@ class Minimizer {
 
       const double decrease = current_.value - best_.value;
       const double tolerance = relative_tolerance();
-      accept_best();
+      accept_best(decrease > tolerance);
       if (probing && decrease <= std::max(tolerance, options_.absolute_value_tolerance)) {
         return finish_flat();
       }
@@ -345,13 +345,15 @@ class Minimizer {
     return lo.t > 0 ? Search::decrease : Search::failure;
   }
 
-  void accept_best() {
+  // `tells`: f changed by more than rounding, so that the change of the gradient is not rounding.
+  void accept_best(bool tells) {
     ++summary_.iterations;
     Vector& s = trial_.x;  // trial_ is at leisure
     Vector& y = trial_.gradient;
     s = best_.x - current_.x;
     y = best_.gradient - current_.gradient;
-    if (s.dot(y) > min_cosine * s.norm() * y.norm()) {
+    own_pair_ = own_pair_ || !tells;
+    if (tells && s.dot(y) > min_cosine * s.norm() * y.norm()) {
       if (pairs_.size() < static_cast<std::size_t>(options_.memory)) {
         pairs_.emplace_back();
       } else {  // the oldest makes room
