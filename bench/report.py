@@ -68,7 +68,7 @@ def streams_section(streams):
             total = r["seconds_select"] + r["seconds_fit"]
             beside.append((r["method"], f"{total:.2f} s", f"{paper[r['method']]} s", f"{paper[r['method']] / total:.0f} ×"))
     return (
-        "## Whole streams\n\nThe paper's data sets under its protocol, seed 0, fold 0; seconds over all batches. *worst* is "
+        "## Whole streams\n\nThe paper's data under its protocol, seed 0, fold 0; seconds over all batches. *worst* is "
         "the largest ratio of selection to fit of any one batch.\n\n"
         + table(["data", "method", "M", "RMSE", "NLPD", "evaluations", "select", "fit", "total", "worst"], rows)
         + "\n\nNaval beside the totals that the paper gives for its code on an RTX 6000 GPU:\n\n"
