@@ -307,6 +307,7 @@ std::string splits_table(const Results& results) {
                                  fmt::format("{:.0f}({:.0f})", cell.inducing, cell.deviation),
                                  percent_text(cell.percent)};
     double inducing = 0.0;
+    int splits = 0;
     for (const Sweep& sweep : sweeps) {
       const auto found = sweep.find(delta);
       if (found == sweep.end()) {
@@ -316,9 +317,11 @@ std::string splits_table(const Results& results) {
       const Measured& m = found->second.at("concrete");
       row.push_back(
           fmt::format("{} ({})", percent_text(m.nlpd_percent), percent_text(m.rmse_percent)));
-      inducing += m.inducing / kSplits;
+      inducing += m.inducing;
+      ++splits;
+      if (m.folds < kFolds) row.back() += fmt::format(", {} of {} folds", m.folds, kFolds);
     }
-    row.push_back(fmt::format("{:.0f}", inducing));
+    row.push_back(splits > 0 ? fmt::format("{:.0f}", inducing / splits) : "");
     table.add(std::move(row));
   }
   return "Concrete with its rows shuffled into other batches and folds, five times; each number is "

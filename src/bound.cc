@@ -18,8 +18,8 @@ namespace {
 
 // ε relative to the mean prior variance, at most: it grows tenfold for each failed factorisation up
 // to this, which would begin to be seen in predictions.
-constexpr double kJitterLast = 1e-3;
-constexpr int kJitterTries = 7;  // from 5e-10 on
+constexpr double kJitterLast = 1e-3;  // more or less: one that starts at 5e-10 ends at 5e-4
+constexpr int kJitterTries = 7;       // from 5e-10 on
 
 // Up to this M two triangular solves that do not need each other are done sooner side by side, each
 // on one thread, than one after the other on all.

@@ -13,7 +13,7 @@ constexpr double kRounding = 1e-12;
 
 // The covariance is kept once V has this many entries, more than fit into a core's cache, and an
 // eighth of the pool is taken: then as many again would take longer by products with V, P M each at
-// the rate of memory, than the P² M of a product of matrices. Larger pools would take gigabytes.
+// the rate of memory, than the P² M of a product of matrices. The largest pool takes 2 GB.
 constexpr Index kLargeV = 500'000;
 constexpr Index kPoolPerPoint = 8;
 constexpr Index kLargestPool = 16'000;
@@ -55,6 +55,7 @@ std::optional<Index> GreedyVariance::take_next() {
     stopped_by_rounding_ = true;
     return std::nullopt;
   }
+  keep_covariance();
   reserve(size_ + 1);
   const double d = std::sqrt(residual_[best] + jitter_);
   auto v = Vt_.col(size_);
@@ -65,7 +66,6 @@ std::optional<Index> GreedyVariance::take_next() {
   is_taken_[static_cast<std::size_t>(best)] = 1;
   taken_.push_back(best);
   ++size_;
-  keep_covariance();
   return best;
 }
 

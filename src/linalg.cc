@@ -429,7 +429,7 @@ namespace {
 // own to share out.
 constexpr Index kHalves = 512;
 
-int workers_for_halves(Index n) { return n <= kHalves ? workers_for(flops(n, n, n) / 12.0) : 1; }
+int workers_for_halves(Index n) { return workers_for(flops(n, n, n) / 12.0); }
 
 // L ← L⁻¹:  [L11 0; L21 L22]⁻¹ = [X11 0; −X22 L21 X11  X22]
 void invert_triangle(Eigen::Ref<Matrix> L) {
@@ -444,7 +444,12 @@ void invert_triangle(Eigen::Ref<Matrix> L) {
   auto L11 = L.topLeftCorner(h, h);
   auto L21 = L.bottomLeftCorner(n - h, h);
   auto L22 = L.bottomRightCorner(n - h, n - h);
-  parallel_for(2, workers_for_halves(n), [&](Index i) { invert_triangle(i == 0 ? L11 : L22); });
+  if (inside_piece() || n > kHalves) {
+    invert_triangle(L11);
+    invert_triangle(L22);
+  } else {
+    parallel_for(2, workers_for_halves(n), [&](Index i) { invert_triangle(i == 0 ? L11 : L22); });
+  }
   multiply_triangle_right(L11, Op::none, L21);
   multiply_triangle_left(L22, Op::none, L21);
   L21 = -L21;

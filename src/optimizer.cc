@@ -90,6 +90,7 @@ class Minimizer {
     if (pairs_.size() > memory) {
       pairs_.erase(pairs_.begin(), pairs_.end() - options.memory);
     }
+    telling_.assign(pairs_.size(), true);
   }
 
   MinimizeSummary run() {
@@ -117,6 +118,7 @@ class Minimizer {
       }
       if (search == Search::failure && origin != Origin::gradient && !halt_) {
         pairs_.clear();
+        telling_.clear();
         origin = set_direction(false);
         search = line_search(origin);
       }
@@ -296,6 +298,7 @@ class Minimizer {
           break;
         }
         wall = true;
+        level = 0;
         hi.t = t;
         t = lo.t + 0.1 * (t - lo.t);
         continue;
@@ -309,10 +312,13 @@ class Minimizer {
         if (tentative) {
           break;
         }
-        // To who does not care for such a change, f has none left between lo and here. It may be
-        // rounding error: an f that is ill-conditioned would have every trial spent on it. Two in a
-        // row, for one may be the same height by chance.
+        // A caller who does not care for such a change finds none between lo and here. It may be
+        // rounding error: an f that is ill-conditioned would have every trial spent on it. Some in
+        // a row, for one may be the same height by chance; more down the gradient, where the first
+        // trials can be far too long for a stiff direction and say nothing of the others.
+        const int enough = origin == Origin::gradient ? 6 : 2;
         const bool no_change =
+            options_.absolute_value_tolerance > 0 &&
             std::abs(sample.value - lo.value) <= options_.absolute_value_tolerance;
         level = no_change ? level + 1 : 0;
         if (no_change && lo.t > 0) {
@@ -320,10 +326,10 @@ class Minimizer {
         }
         const bool rounding =
             flat && -t * start_slope <= small && std::abs(sample.value - start_value) <= small;
-        if (origin == Origin::own_curvature && (level == 2 || rounding)) {
+        if (origin == Origin::own_curvature && (level == enough || rounding)) {
           return Search::stalled;
         }
-        if (level == 2) {
+        if (level == enough) {
           return Search::failure;
         }
         hi = sample;
@@ -345,19 +351,21 @@ class Minimizer {
     return lo.t > 0 ? Search::decrease : Search::failure;
   }
 
-  // `tells`: f changed by more than rounding, so that the change of the gradient is not rounding.
-  void accept_best(bool tells) {
+  // `telling`: f changed by more than rounding, so that the change of the gradient is more too.
+  void accept_best(bool telling) {
     ++summary_.iterations;
     Vector& s = trial_.x;  // trial_ is at leisure
     Vector& y = trial_.gradient;
     s = best_.x - current_.x;
     y = best_.gradient - current_.gradient;
-    own_pair_ = own_pair_ || !tells;
-    if (tells && s.dot(y) > min_cosine * s.norm() * y.norm()) {
+    if (s.dot(y) > min_cosine * s.norm() * y.norm()) {
       if (pairs_.size() < static_cast<std::size_t>(options_.memory)) {
         pairs_.emplace_back();
+        telling_.push_back(telling);
       } else {  // the oldest makes room
         std::rotate(pairs_.begin(), pairs_.begin() + 1, pairs_.end());
+        std::rotate(telling_.begin(), telling_.begin() + 1, telling_.end());
+        telling_.back() = telling;
       }
       pairs_.back().s = s;
       pairs_.back().y = y;
@@ -375,6 +383,9 @@ class Minimizer {
   }
 
   MinimizeSummary finish(Termination termination, const char* reason) {
+    // Another problem is not to learn its curvature from rounding errors.
+    auto telling = telling_.begin();
+    std::erase_if(pairs_, [&](const Curvature::Pair&) { return !*telling++; });
     summary_.termination = termination;
     summary_.gradient_norm = summary_.usable() ? projected_gradient_norm() : 0;
     summary_.x = std::move(current_.x);
@@ -401,6 +412,7 @@ class Minimizer {
     double rho = 0, alpha = 0;
   };
   std::vector<Weight> weights_;  // of the pairs; rho = 0 if a pair is not used
+  std::vector<bool> telling_;    // of each pair
   bool own_pair_ = false;
   std::optional<Termination> halt_;
   MinimizeSummary summary_;

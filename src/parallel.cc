@@ -134,25 +134,33 @@ bool run_shared(Index pieces, Index workers, const std::function<void(Index)>& j
   }
   constexpr Index kTurns = 16;  // in which a worker takes its range
   const Index stride = std::max<Index>(1, pieces / (workers * kTurns));
-  std::vector<std::exception_ptr> errors(ranges.size());
+  // Of several failures that of the first piece is passed on, as without threads.
+  std::mutex failing;
+  std::exception_ptr error;
+  Index failed = pieces;
   const std::function<void(int)> share = [&](int worker) {
+    Index piece = 0;
     try {
       for (std::size_t k = 0; k < ranges.size(); ++k) {
         Range& range = ranges[(static_cast<std::size_t>(worker) + k) % ranges.size()];
         for (;;) {
-          const Index first = range.next.fetch_add(stride, std::memory_order_relaxed);
-          if (first >= range.last) break;
-          for (Index i = first; i < std::min(first + stride, range.last); ++i) job(i);
+          piece = range.next.fetch_add(stride, std::memory_order_relaxed);
+          if (piece >= range.last) break;
+          for (const Index end = std::min(piece + stride, range.last); piece < end; ++piece) {
+            job(piece);
+          }
         }
       }
     } catch (...) {
-      errors[static_cast<std::size_t>(worker)] = std::current_exception();
+      const std::lock_guard lock(failing);
+      if (piece < failed) {
+        failed = piece;
+        error = std::current_exception();
+      }
     }
   };
   if (!Pool::instance().run(static_cast<int>(workers), share)) return false;
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  if (error) std::rethrow_exception(error);
   return true;
 }
 

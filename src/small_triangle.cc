@@ -51,7 +51,7 @@ AMPLE_INLINE void solve_rows(const Coefficients& c, Size n, double* B, Size step
 AMPLE_VECTORISED
 void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
   // Four columns at a time, so that each number loaded serves four products, and two packs of each:
-  // eight sums hide the latency of a product, in no more registers than AVX2 has.
+  // eight sums hide the latency of a product. (More would be too many for AVX2.)
   constexpr int kPacks = 2;
   Size r = 0;
   for (; r + kPacks * kPack <= rows; r += kPacks * kPack) solve_rows<kPacks>(c, n, B + r, step);

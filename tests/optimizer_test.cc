@@ -524,6 +524,32 @@ TEST(Minimize, SpendsLittleOnNoiseBelowTheAbsoluteTolerance) {
   EXPECT_LT(most, 60);            // 34, against 110
 }
 
+TEST(Minimize, IsNotStoppedByAStiffDirection) {
+  // Nearly at its minimum where it is steep, far from it where it is flat: the first steps, which
+  // go down the gradient, change f by less than the tolerance, and yet much is to be gained.
+  struct Case {
+    double offset;
+    std::vector<double> h, x0;
+    double tolerance;
+  };
+  const std::vector<Case> cases{
+      {1e6, {100, 0.01}, {1e-3, 1}, 0},         {1e6, {100, 0.01}, {1e-3, 1}, 0.01},
+      {-1e5, {100, 0.1}, {1e-4, 0.05}, 0},      {-1e4, {1e3, 10, 0.1}, {2e-5, 2e-4, 1e-2}, 0},
+      {-2700, {1e3, 1e-3}, {4.3e-6, 20}, 0.01}, {-2700, {1e4, 1e-2}, {2e-5, 30}, 1.0},
+      {-2700, {1e3, 1e-2}, {4.3e-6, 2}, 0.01}};
+  for (const Case& c : cases) {
+    const auto n = static_cast<Index>(c.h.size());
+    const Quadratic f{Vector(Eigen::Map<const Vector>(c.h.data(), n)).asDiagonal().toDenseMatrix(),
+                      Vector::Zero(n), c.offset};
+    MinimizeOptions options;
+    options.absolute_value_tolerance = c.tolerance;
+    const MinimizeSummary s =
+        minimize_unbounded(f, Eigen::Map<const Vector>(c.x0.data(), n), options);
+    EXPECT_LT(s.evaluations, 40) << s.message;
+    EXPECT_LE(s.value - c.offset, std::max(c.tolerance, 2.2e-9 * std::abs(c.offset))) << s.message;
+  }
+}
+
 TEST(Minimize, IsNeverWorseThanItsStart) {
   // Smooth, many minima, steep in places, undefined in others; bounds that cut anywhere.
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -635,7 +661,9 @@ TEST(Curvature, KeepsToTheMemory) {
   MinimizeOptions options;
   options.memory = 7;
   minimize_unbounded(rosenbrock, rosenbrock_start(5), options, &curvature);
-  EXPECT_EQ(curvature.pairs.size(), 7U);
+  // One or two of the last steps may have changed f by rounding only, and are not handed on.
+  EXPECT_LE(curvature.pairs.size(), 7U);
+  EXPECT_GE(curvature.pairs.size(), 5U);
   const Vector latest = curvature.pairs.back().s;
   options.memory = 3;
   options.max_evaluations = 1;

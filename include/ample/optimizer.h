@@ -62,10 +62,12 @@ struct MinimizeOptions {
 };
 
 /// What a run learnt of the inverse Hessian: steps s and changes of the gradient y, oldest first.
-/// Handed to the next, similar problem it saves the evaluations that would learn it again. It is
-/// used only if every pair has the dimension of the problem, and is otherwise dropped. Should the
-/// first trial along its direction not decrease f sufficiently, it is dropped too, and the run
-/// begins with scaled steepest descent: a wrong curvature costs one evaluation at the start.
+/// Handed to the next, similar problem it saves the evaluations that would learn it again. Steps
+/// that changed f by no more than the relative tolerance are not handed on: what they did to the
+/// gradient may be rounding. It is used only if every pair has the dimension of the problem, and is
+/// otherwise dropped. Should the first trial along its direction not decrease f sufficiently, it is
+/// dropped too, and the run begins with scaled steepest descent: a wrong curvature costs one
+/// evaluation at the start.
 struct Curvature {
   struct Pair {
     Vector s, y;
