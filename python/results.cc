@@ -106,10 +106,9 @@ void restore(BatchReport& report, const nb::tuple& values) {
 }
 
 /// A result of two arrays, `first, second = result`.
-template <class Result, class First, class Second>
-nb::class_<Result> bind_pair(nb::module_& m, const char* name, const char* first_name,
-                             First Result::* first, const char* second_name,
-                             Second Result::* second, const char* doc) {
+template <class Result>
+nb::class_<Result> bind_pair(nb::module_& m, const char* name, const char* first_name, auto first,
+                             const char* second_name, auto second, const char* doc) {
   nb::class_<Result> type(m, name, doc);
   type.def_ro(first_name, first, nb::rv_policy::reference_internal)
       .def_ro(second_name, second, nb::rv_policy::reference_internal)
@@ -129,7 +128,8 @@ nb::class_<Result> bind_pair(nb::module_& m, const char* name, const char* first
 }  // namespace
 
 void bind_results(nb::module_& m) {
-  bind_pair(m, "Prediction", "mean", &Prediction::mean, "variance", &Prediction::variance, R"(
+  bind_pair<Prediction>(m, "Prediction", "mean", &Prediction::mean, "variance",
+                        &Prediction::variance, R"(
 Gaussian marginals at N query points; unpacks into ``mean, variance``.
 
 >>> mean, variance = ample.ContinualGP().predict(np.zeros((2, 1)))
@@ -145,11 +145,12 @@ Gaussian marginals at N query points; unpacks into ``mean, variance``.
       .def_prop_ro(
           "std", [](const Prediction& p) { return Vector(p.variance.cwiseSqrt()); },
           "The standard deviation, [N].");
-  bind_pair(m, "JointPrediction", "mean", &JointPrediction::mean, "covariance",
-            &JointPrediction::covariance, "A joint Gaussian over N query points.");
-  bind_pair(m, "PredictionGradient", "mean", &PredictionGradient::mean, "variance",
-            &PredictionGradient::variance,
-            "Derivatives of mean and variance with respect to each query point, [N, D] each.");
+  bind_pair<JointPrediction>(m, "JointPrediction", "mean", &JointPrediction::mean, "covariance",
+                             &JointPrediction::covariance, "A joint Gaussian over N query points.");
+  bind_pair<PredictionGradient>(
+      m, "PredictionGradient", "mean", &PredictionGradient::mean, "variance",
+      &PredictionGradient::variance,
+      "Derivatives of mean and variance with respect to each query point, [N, D] each.");
 
   nb::class_<MinimizeSummary> summary(m, "MinimizeSummary", "How a fit went.");
   fields_of_summary(as_property(summary));

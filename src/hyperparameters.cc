@@ -20,7 +20,7 @@ std::vector<Parameter> all(const Hyperparameters& h) {
 }
 
 /// The logarithms of one member of every free parameter.
-Vector logs(const Hyperparameters& h, double Parameter::* member) {
+Vector logs(const Hyperparameters& h, auto member) {
   const std::vector<Parameter> parameters = all(h);
   Vector x(static_cast<Index>(parameters.size()));
   Index n = 0;

@@ -656,9 +656,11 @@ std::vector<HardStream> hard_streams() {
   };
   const auto same = [](Batch&, Index) {};
   const auto standardized = [](ContinualGPOptions& o) { o.standardize = Standardize::first_batch; };
-  add("constant_target", [](Batch& b, Index) { b.y.setConstant(3.7); }, nothing);
-  add("constant_target_standardized", [](Batch& b, Index) { b.y.setConstant(3.7); }, standardized);
-  add("zero_target", [](Batch& b, Index) { b.y.setZero(); }, nothing);
+  const auto constant = [](Batch& b, Index) { b.y.setConstant(3.7); };
+  add("constant_target", constant, nothing);
+  add("constant_target_standardized", constant, standardized);
+  const auto zero = [](Batch& b, Index) { b.y.setZero(); };
+  add("zero_target", zero, nothing);
   add(
       "duplicated_rows",
       [](Batch& b, Index) {
@@ -673,7 +675,8 @@ std::vector<HardStream> hard_streams() {
         b.y.setConstant(0.5);
       },
       nothing);
-  add("one_point_with_noise", [](Batch& b, Index) { b.X.setConstant(1.25); }, nothing);
+  const auto one_point = [](Batch& b, Index) { b.X.setConstant(1.25); };
+  add("one_point_with_noise", one_point, nothing);
   add(
       "one_data_point",
       [](Batch& b, Index) {
@@ -700,10 +703,14 @@ std::vector<HardStream> hard_streams() {
   add("short_lengthscale", same, kernel(1.0, 1e-4, 0.1));
   add("huge_variance", same, kernel(1e8, 1.0, 1e-6));
   add("tiny_variance", same, kernel(1e-6, 1.0, 1e8));
-  add("huge_target", [](Batch& b, Index) { b.y *= 1e8; }, nothing);
-  add("huge_target_offset", [](Batch& b, Index) { b.y.array() += 1e9; }, nothing);
-  add("tiny_target", [](Batch& b, Index) { b.y *= 1e-8; }, nothing);
-  add("outlier", [](Batch& b, Index i) { b.X(0, 0) = 1e6 * static_cast<double>(i); }, nothing);
+  const auto huge = [](Batch& b, Index) { b.y *= 1e8; };
+  add("huge_target", huge, nothing);
+  const auto offset = [](Batch& b, Index) { b.y.array() += 1e9; };
+  add("huge_target_offset", offset, nothing);
+  const auto tiny = [](Batch& b, Index) { b.y *= 1e-8; };
+  add("tiny_target", tiny, nothing);
+  const auto outlier = [](Batch& b, Index i) { b.X(0, 0) = 1e6 * static_cast<double>(i); };
+  add("outlier", outlier, nothing);
   return all;
 }
 

@@ -201,7 +201,8 @@ TEST(Metrics, RejectWrongShapes) {
   const Vector three = Vector::Ones(3), four = Vector::Ones(4);
   EXPECT_EQ(message([&] { rmse(four, three); }),
             "rmse: mean has 3 entries, but must have 4 (the size of y)");
-  EXPECT_EQ(message([&] { nlpd(four, {four, three}); }),
+  const Prediction uneven{four, three};
+  EXPECT_EQ(message([&] { nlpd(four, uneven); }),
             "nlpd: variance has 3 entries, but must have 4 (the size of y)");
   EXPECT_EQ(message([&] { mae(Vector(), Vector()); }), "mae: y is empty, but must have an entry");
   EXPECT_THROW(r2(three, four), std::invalid_argument);
@@ -212,11 +213,11 @@ TEST(Metrics, RejectWrongShapes) {
 
 TEST(Metrics, RejectWrongValues) {
   const Vector good = Vector::Ones(2);
-  EXPECT_EQ(message([&] { nlpd(good, {good, vector({1, 0})}); }),
-            "nlpd: variance[1] is 0, but must be positive");
-  EXPECT_EQ(message([&] { rmse(vector({1, nan}), good); }),
-            "rmse: y[1] is nan, but must be finite");
-  EXPECT_EQ(message([&] { coverage(good, {good, good}, 1); }),
+  const Prediction certain{good, vector({1, 0})}, fine{good, good};
+  const Vector unknown = vector({1, nan});
+  EXPECT_EQ(message([&] { nlpd(good, certain); }), "nlpd: variance[1] is 0, but must be positive");
+  EXPECT_EQ(message([&] { rmse(unknown, good); }), "rmse: y[1] is nan, but must be finite");
+  EXPECT_EQ(message([&] { coverage(good, fine, 1); }),
             "coverage: the level is 1, but must be between 0 and 1");
   EXPECT_EQ(message([&] { relative_to_exact(1, 2, 2); }),
             "relative_to_exact: noise is 2, but must differ from exact");

@@ -408,7 +408,8 @@ TEST_F(Tables, ColumnIsFoundByNameThenByNumber) {
   }
   EXPECT_EQ(message_of([] { find_column({}, 2, "x"); }),
             "unknown column 'x', expected a number from 1 to 2");
-  EXPECT_EQ(message_of([] { find_column({"a", "b", "a"}, 3, "a"); }),
+  const Names twice{"a", "b", "a"};
+  EXPECT_EQ(message_of([&] { find_column(twice, 3, "a"); }),
             "column 'a' is both column 1 and 3, expected a unique name");
   Names many;
   for (int i = 0; i < 100; ++i) many.push_back(fmt::format("c{}", i));

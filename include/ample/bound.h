@@ -30,13 +30,13 @@ struct BoundFactors {
   Matrix L;    // [M,M] lower Cholesky factor of K_bb with jitter
   Matrix Vt;   // [N,M] Vᵀ = K_fb L⁻ᵀ
   Matrix G;    // [M_a,M] P_old Y = L_old⁻ᵀ A_old T, general case
-  Matrix H;    // [M_a,M_a] W A_old Wᵀ (nested) or [M,M] Tᵀ A_old T (general): the past's part of A;
-               // lower triangle
+  Matrix H;    // W A_old Wᵀ if nested, else Tᵀ A_old T: the past's part of A; lower triangle
   Vector h;    // [M_a] or [M]: the past's part of c
   Matrix A;    // [M,M] (5), lower triangle
   Matrix L_D;  // [M,M] lower Cholesky factor of D = I + A
   Vector c;    // [M]   (5)
   Vector w;    // [M]   L_D⁻¹ c
+
   double jitter = 0.0;                // ε on the diagonal of K_bb
   double jitter_factor = 0.0;         // ε relative to the mean prior variance, or, if it
   bool jitter_follows_noise = false;  // follows the noise, to σ²; 0 if ε does not move with θ
@@ -106,7 +106,7 @@ class OnlineBound {
   // Workspaces.
   Matrix D_inv_;     // [M,M] D⁻¹, then (I − D⁻¹) L⁻¹
   Matrix K_bb_bar_;  // [M,M]
-  Matrix past_;      // [M_a,M] Y, then K̄_ab (general); [M_a,M_a] Wᵀ, then [M,M_a] D⁻¹H (nested)
+  Matrix past_;      // Y, then K̄_ab, [M_a,M] (general); Wᵀ, then D⁻¹H, [M,M_a] (nested)
   Matrix K_fb_bar_;  // [N,M] for N < M
   BoundGradient gradient_;
 };

@@ -61,11 +61,16 @@ struct Selection {
 
 using SelectionSettings = std::map<std::string, double>;
 
+class SelectionMethod;
+
+/// What a SelectionMethod is made from; of another one it is a copy.
+template <class Method>
+concept NotYetASelectionMethod = !std::same_as<std::remove_cvref_t<Method>, SelectionMethod>;
+
 /// A selection method as a value: holds whatever it was made from.
 class SelectionMethod {
  public:
-  template <class Method>
-    requires(!std::same_as<std::remove_cvref_t<Method>, SelectionMethod>)
+  template <NotYetASelectionMethod Method>
   SelectionMethod(Method method)  // NOLINT(*-explicit-*): a method is written as its struct
       : self_(std::make_shared<Model<Method>>(std::move(method))) {}
 
