@@ -21,9 +21,6 @@ constexpr Index kRows = 50'000;
 constexpr Index kTestRows = 2'000;
 constexpr Index kBatches = 50;
 constexpr Index kCap = 5000;
-// With thousands of points an evaluation of the bound takes half a minute, and after the first
-// batches the hyperparameters stay where they are: CV refits them at every fifth batch only.
-constexpr Index kRefitEvery = 5;
 constexpr double kNoiseDeviation = 0.2;
 
 using Point = Eigen::Vector3d;
@@ -97,7 +94,6 @@ Job large_job(const Run& run) {
   options.start.kernel = SquaredExponential{};
   options.start.noise_variance.values = {0.2};
   options.selection = selection_of(run, run.method == "cv" ? kCap : kNoCap);
-  if (run.method == "cv") options.refit_every = kRefitEvery;
   // The test set is a small stream of the same kind: after half of the batches, half of it counts.
   return job_of(
       cut(data, kBatches),

@@ -15,6 +15,7 @@ warnings.filterwarnings("ignore", "pkg_resources")
 import gpflow  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+import tensorflow_probability as tfp  # noqa: E402
 from greedy_variance import GreedyVariance  # noqa: E402
 from online_sgpr import JITTER, OnlineSGPR, Past  # noqa: E402
 from peer import main, progress  # noqa: E402
@@ -25,10 +26,6 @@ VALUE_TOLERANCE = 2.2e-9  # relative: SciPy's default, and Ample's
 MAX_VARIANCE = 2000.0
 
 gpflow.config.set_default_float(np.float64)
-gpflow.config.set_default_jitter(JITTER)
-# Logarithms are fitted, and the bound is the optimiser's, as in Ample. GPflow's usual means, softplus
-# and a sigmoid between the bounds, are flat near them, and the fit of naval stays there.
-gpflow.config.set_default_positive_bijector("exp")
 
 
 def noise_bound(y, seen):
@@ -38,10 +35,19 @@ def noise_bound(y, seen):
 
 
 class Vips:
-    def __init__(self, dimension, delta, fit_tolerance=0.0):
+    def __init__(self, dimension, delta, fit_tolerance=0.0, gpflow_defaults=False):
+        if not gpflow_defaults:
+            gpflow.config.set_default_jitter(JITTER)
+            # Logarithms are fitted, and the bound is the optimiser's, as in Ample. GPflow's usual means,
+            # softplus and a sigmoid between the bounds, are flat near them, and the fit of naval stays there.
+            gpflow.config.set_default_positive_bijector("exp")
         kernel = gpflow.kernels.SquaredExponential()  # variance 1, lengthscale 1
+        if gpflow_defaults:
+            between = tfp.bijectors.Sigmoid(np.float64(1e-6), np.float64(MAX_VARIANCE))
+            kernel.variance = gpflow.Parameter(1.0, transform=between)
+        self.bound_variance = not gpflow_defaults
         likelihood = gpflow.likelihoods.Gaussian(variance=0.1)  # at least 1e-6, GPflow's default
-        self.model = OnlineSGPR(kernel, likelihood, dimension)
+        self.model = OnlineSGPR(kernel, likelihood, dimension, gpflow_jitter=gpflow_defaults)
         self.elbo = tf.function(self.model.elbo)
         self.optimum = tf.function(self.model.optimum)
         self.absorb = tf.function(self.model.absorb)
@@ -79,7 +85,7 @@ class Vips:
         extra = self.trace(self.optimum, "optimum", "select")
         best = float(self.optimum())
         alpha = self.delta * abs(best - noise_bound(y, self.targets))
-        greedy = GreedyVariance(model.kernel, X, Z, JITTER * float(model.kernel.variance.numpy()))
+        greedy = GreedyVariance(model.kernel, X, Z, float(model.jitter_variance()))
         while True:
             if len(Z):
                 extra += self.trace(self.elbo, "elbo", "select")
@@ -103,7 +109,7 @@ class Vips:
             fitted, closure = self.model, self.closure
         variables = fitted.trainable_variables
         bounded = self.model.kernel.variance.unconstrained_variable
-        bounds = [(None, np.log(MAX_VARIANCE) if v is bounded else None) for v in variables]
+        bounds = [(None, np.log(MAX_VARIANCE) if self.bound_variance and v is bounded else None) for v in variables]
         start = [v.numpy() for v in variables]
         objective = self.optimizer.eval_func(closure, variables, tf_fun_args={})
         x0 = self.optimizer.initial_parameters(variables)
@@ -142,7 +148,7 @@ class Vips:
 
 
 def learn(stream, options):
-    vips = Vips(stream.dimension, options.delta, options.fit_tolerance)
+    vips = Vips(stream.dimension, options.delta, options.fit_tolerance, options.gpflow_defaults)
     batches = []
     for X, y in stream.batches:
         batches.append((*vips.observe(X, y), len(vips.past.Z)))
@@ -223,4 +229,5 @@ def self_test():
 
 if __name__ == "__main__":
     packages = ["gpflow", "tensorflow-cpu", "tensorflow-probability", "scipy", "numpy"]
-    sys.exit(main(packages, learn, select, self_test))
+    defaults = "--gpflow-defaults", "GPflow's own transforms (softplus, a sigmoid for the bounded variance) and jitter (1e-6)"
+    sys.exit(main(packages, learn, select, self_test, flags=[defaults]))

@@ -17,6 +17,7 @@ import tensorflow as tf
 from gpflow.models.training_mixins import InternalDataTrainingLossMixin
 
 JITTER = 1e-8  # relative to the prior variance, as in Ample
+GPFLOW_JITTER = 1e-6  # GPflow's default, absolute
 
 
 class Past(NamedTuple):
@@ -46,7 +47,7 @@ def identity_like(matrix):
 class OnlineSGPR(gpflow.models.GPModel, InternalDataTrainingLossMixin):
     """Data, past and Z are variables of free shape, so that one graph serves the whole stream."""
 
-    def __init__(self, kernel, likelihood, dimension):
+    def __init__(self, kernel, likelihood, dimension, gpflow_jitter=False):
         super().__init__(kernel, likelihood, num_latent_gps=1)
 
         def variable(*shape):
@@ -58,7 +59,9 @@ class OnlineSGPR(gpflow.models.GPModel, InternalDataTrainingLossMixin):
         self.precision = variable(None, None)
         self.evidence = variable(None, 1)
         self.constant = variable()
-        self.jitter = tf.Variable(JITTER, trainable=False, dtype=tf.float64)
+        self.jitter_is_relative = not gpflow_jitter
+        self.first_jitter = GPFLOW_JITTER if gpflow_jitter else JITTER
+        self.jitter = tf.Variable(self.first_jitter, trainable=False, dtype=tf.float64)
 
     def start_batch(self, past, X, y):
         """The past and the new data; Z is that of the past."""
@@ -68,11 +71,14 @@ class OnlineSGPR(gpflow.models.GPModel, InternalDataTrainingLossMixin):
         self.precision.assign(past.precision)
         self.evidence.assign(past.evidence)
         self.constant.assign(past.constant)
-        self.jitter.assign(JITTER)
+        self.jitter.assign(self.first_jitter)
+
+    def jitter_variance(self):
+        return self.jitter * self.kernel.variance if self.jitter_is_relative else self.jitter
 
     def prior_factor(self):
         K_bb = self.kernel(self.Z)
-        return tf.linalg.cholesky(K_bb + self.jitter * self.kernel.variance * identity_like(K_bb))
+        return tf.linalg.cholesky(K_bb + self.jitter_variance() * identity_like(K_bb))
 
     def with_past(self, L, A, c):
         """Adds what is remembered to A and c, and factorises. Z begins with Z_a: K_ab L^-T = L_a."""

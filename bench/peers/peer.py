@@ -35,7 +35,7 @@ def repeated(run):
     return chosen | {"repeats": len(runs)}
 
 
-def main(packages, learn, select=None, self_test=None):
+def main(packages, learn, select=None, self_test=None, flags=()):
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__.splitlines()[0])
     parser.add_argument("stream", nargs="?", help="folder that dump_batches wrote for a data set")
     parser.add_argument("--delta", type=float, default=0.095, help="share of the information to lose")
@@ -47,6 +47,8 @@ def main(packages, learn, select=None, self_test=None):
         parser.add_argument("--select", action="store_true", help="choose the points of the first batch only")
     if self_test:
         parser.add_argument("--self-test", action="store_true", help="check this peer against Ample")
+    for flag, help_text in flags:
+        parser.add_argument(flag, action="store_true", help=help_text)
     options = parser.parse_args()
     if self_test and options.self_test:
         return self_test()
