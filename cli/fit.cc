@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "learn.h"
+#include "not_negative.h"
 #include "table.h"
 
 namespace ample::cli {
@@ -75,9 +76,9 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
   return {.data = to_batch(reader.rest().values)};
 }
 
-void run(const FitOptions& options) {
+void run(FitOptions& options) {
   ContinualGPOptions model = model_options(options);
-  prepare_to_learn(options.learn);
+  prepare_to_learn(options.learn, options.data);
   const bool all = model.standardize == ContinualGPOptions::Standardize::given;
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
@@ -128,7 +129,7 @@ void add_fit(CLI::App& app) {
   command
       .add_option("--seed", options.batching.seed,
                   "For --order shuffle and methods that draw random numbers")
-      ->check(CLI::NonNegativeNumber)  // a number below 0 would wrap around
+      ->check(not_negative())  // a number below 0 would wrap around
       ->capture_default_str()
       ->type_name("N");
   command

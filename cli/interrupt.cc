@@ -1,6 +1,7 @@
 #include "interrupt.h"
 
 #include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,12 +9,28 @@ namespace ample::cli {
 namespace {
 
 volatile std::sig_atomic_t signal_received = 0;
+volatile std::sig_atomic_t first_second = 0;  // when it came
 int nothing_to_read = -1;
+
+// Of one and the same wish to stop: timeout(1) sends its signal to the program and to its group.
+constexpr std::time_t kSameWishSeconds = 2;
+
+std::time_t now() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
 
 // A blocked read of standard input returns with EINTR and is tried again: now it finds the end.
 extern "C" void note_signal(int signal) {
-  signal_received = signal;
-  ::dup2(nothing_to_read, STDIN_FILENO);
+  if (signal_received == 0) {
+    signal_received = signal;
+    first_second = static_cast<std::sig_atomic_t>(now());
+    ::dup2(nothing_to_read, STDIN_FILENO);
+  } else if (now() - first_second >= kSameWishSeconds) {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
 }
 
 }  // namespace
@@ -23,7 +40,6 @@ void watch_for_signals() {
   struct sigaction action = {};
   action.sa_handler = note_signal;
   // Without SA_RESTART, so that a blocked read returns.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

@@ -1,5 +1,6 @@
 // Stopping on SIGINT and SIGTERM without losing what was learnt: the signal is noted, and the
-// program asks for it where it can stop. A second signal ends the program at once.
+// program asks for it where it can stop. Another signal, two seconds later or more, ends it at
+// once.
 #pragma once
 
 namespace ample::cli {

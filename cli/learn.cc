@@ -11,11 +11,20 @@
 #include "ample/threads.h"
 #include "errors.h"
 #include "interrupt.h"
+#include "not_negative.h"
 #include "output.h"
 #include "terminal.h"
 
 namespace ample::cli {
 namespace {
+
+constexpr double kSaveStreamEvery = 60.0;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct Outcome {
   Index batches = 0;
@@ -55,8 +64,33 @@ std::optional<Batch> next(BatchSource& source) {
   return batch;
 }
 
+/// Saves the model now and then, while the stream goes on. A disk that is full for a while does
+/// not end it: that is said, and tried again.
+class RegularSaves {
+ public:
+  RegularSaves(const LearnOptions& options, const Notes& notes, const std::string& command)
+      : options_(options), notes_(notes), command_(command) {}
+
+  void after_batch(const ContinualGP& model) {
+    if (options_.save_to.empty() || !options_.save_every) return;
+    if (seconds_since(last_) < *options_.save_every) return;
+    try {
+      save(model, options_.save_to, notes_);
+    } catch (const ModelFileError& error) {
+      fmt::print(stderr, "{}: not saved yet: {}\n", command_, error.what());
+    }
+    last_ = Clock::now();
+  }
+
+ private:
+  const LearnOptions& options_;
+  const Notes& notes_;
+  const std::string& command_;
+  Clock::time_point last_ = Clock::now();
+};
+
 void learn_all(ContinualGP& model, BatchSource& source, const std::optional<TestSet>& test,
-               const LearnOptions& options, Outcome& outcome) {
+               const LearnOptions& options, RegularSaves& saves, Outcome& outcome) {
   std::optional<Report> report;
   if (!options.report_to.empty()) report.emplace(options.report_to);
   Progress progress(source.total());
@@ -68,6 +102,7 @@ void learn_all(ContinualGP& model, BatchSource& source, const std::optional<Test
     ++outcome.batches;
     outcome.rows += what_happened.rows;
     outcome.last = std::move(what_happened);
+    saves.after_batch(model);
   }
 }
 
@@ -115,6 +150,12 @@ void print_table(const ContinualGP& model, const Outcome& outcome, Index bad_row
 }  // namespace
 
 void add_learn_options(CLI::App& command, LearnOptions& options) {
+  command
+      .add_option("--save-every", options.save_every,
+                  "Also save while learning, this often (default: 60 from standard input, else "
+                  "only at the end)")
+      ->check(not_negative())
+      ->type_name("SECONDS");
   command.add_option("--report", options.report_to, "Write one JSON object a batch, one line each")
       ->type_name("FILE");
   command.add_flag("--skip-bad-rows", options.skip_bad_rows,
@@ -133,7 +174,8 @@ ContinualGP interruptible(const ContinualGP& model) {
   return ContinualGP(std::move(checkpoint));
 }
 
-void prepare_to_learn(const LearnOptions& options) {
+void prepare_to_learn(LearnOptions& options, const std::string& data) {
+  if (data == "-" && !options.save_every) options.save_every = kSaveStreamEvery;
   if (options.threads) set_threads(*options.threads);
   if (!options.save_to.empty()) check_can_save(options.save_to);
   watch_for_signals();
@@ -144,13 +186,14 @@ void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>&
   model = interruptible(model);
   Outcome outcome;
   std::optional<Interrupted> interruption;
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
+  RegularSaves saves(options, notes, command);
   try {
-    learn_all(model, source, test, options, outcome);
+    learn_all(model, source, test, options, saves, outcome);
   } catch (const Interrupted& signal) {
     interruption = signal;
   }
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.seconds = seconds_since(start);
   const bool saved = !options.save_to.empty() && outcome.batches > 0;
   if (saved) save(model, options.save_to, notes);
   if (source.bad_rows() > 0) {

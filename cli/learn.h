@@ -22,14 +22,15 @@ struct TestSet {
 };
 
 struct LearnOptions {
-  std::string save_to;    // empty: nowhere
-  std::string report_to;  // empty: nowhere
+  std::string save_to;               // empty: nowhere
+  std::optional<double> save_every;  // seconds; none: only at the end
+  std::string report_to;             // empty: nowhere
   bool skip_bad_rows = false;
   bool json = false;
   std::optional<int> threads;
 };
 
-/// Adds --report, --skip-bad-rows, --json and --threads.
+/// Adds --save-every, --report, --skip-bad-rows, --json and --threads.
 void add_learn_options(CLI::App& command, LearnOptions& options);
 
 /// A model that gives up its batch when a signal comes; observe() then leaves it as it was and
@@ -46,7 +47,8 @@ void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>&
            const Notes& notes, const LearnOptions& options, const std::string& command);
 
 /// To be called before any work: applies --threads, watches for signals, and finds out now whether
-/// the model can be saved later.
-void prepare_to_learn(const LearnOptions& options);
+/// the model can be saved later. What comes by standard input cannot be read again: its model is
+/// saved once a minute, unless --save-every says otherwise.
+void prepare_to_learn(LearnOptions& options, const std::string& data);
 
 }  // namespace ample::cli

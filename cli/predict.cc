@@ -15,6 +15,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "errors.h"
+#include "not_negative.h"
 #include "output.h"
 #include "table.h"
 
@@ -113,7 +114,7 @@ void add_predict(CLI::App& app) {
                   "Add K joint samples as columns; rows are sampled 1000 at a time")
       ->type_name("K");
   command.add_option("--seed", options->seed, "For --samples")
-      ->check(CLI::NonNegativeNumber)  // a number below 0 would wrap around
+      ->check(not_negative())  // a number below 0 would wrap around
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--output", options->output, "Write to a file instead of standard output")

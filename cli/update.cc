@@ -38,7 +38,7 @@ Index batch_size_of(const Snapshot& snapshot, Index otherwise) {
 void run(UpdateOptions options) {
   if (options.learn.save_to.empty()) options.learn.save_to = options.model;
   Snapshot snapshot = load_snapshot(options.model);
-  prepare_to_learn(options.learn);
+  prepare_to_learn(options.learn, options.data);
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns = find_columns(columns_of(snapshot, options.model), reader.names(),

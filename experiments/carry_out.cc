@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ample/exact_gp.h"
@@ -177,16 +178,42 @@ BatchResult summary_of(const BatchReport& report) {
           .seconds_fit = report.seconds_fit};
 }
 
+struct Start {
+  ContinualGP model;
+  double seconds;
+};
+
+/// Where the run was stopped, or its beginning. What was saved under other settings, or cannot be
+/// read, is forgotten: going on from it would end with other results than the run declares.
+Start resume(const Run& run, const Job& job, const std::string& settings, Results& results) {
+  if (results.state(run) == RunState::begun) {
+    const std::optional<Interruption> before = results.interruption(run);
+    std::string why = "its model was not saved";
+    if (before && before->settings != settings) {
+      why = "it was saved with other settings";
+    } else if (before) {
+      try {
+        return {from_bytes(before->model), before->seconds};
+      } catch (const ModelFileError&) {
+        why = "its saved model is damaged";
+      }
+    }
+    fmt::print(stderr, "{}: begins anew: {}\n", run.key(), why);
+    results.forget(run);
+  }
+  return {ContinualGP(job.options), 0.0};
+}
+
 void run_continual(const Run& run, const Job& job, double seconds_between_saves, Results& results) {
-  const std::optional<Interruption> before = results.interruption(run);
-  const Clock clock(before ? before->seconds : 0.0);
-  ContinualGP model =
-      cli::interruptible(before ? from_bytes(before->model) : ContinualGP(job.options));
+  const std::string settings = settings_text(run, job.options);
+  Start start = resume(run, job, settings, results);
+  const Clock clock(start.seconds);
+  ContinualGP model = cli::interruptible(std::move(start.model));
   Progress unsaved;
   double last_save = clock.seconds();
   const auto keep = [&] {
     unsaved.seconds = clock.seconds();
-    results.keep(run, unsaved, to_bytes(model));
+    results.keep(run, unsaved, settings, to_bytes(model));
     unsaved = {};
     last_save = clock.seconds();
   };
@@ -207,7 +234,7 @@ void run_continual(const Run& run, const Job& job, double seconds_between_saves,
     if (seen < job.batches && clock.seconds() - last_save >= seconds_between_saves) keep();
   }
   unsaved.seconds = clock.seconds();
-  results.finish(run, unsaved, settings_text(run, job.options), threads());
+  results.finish(run, unsaved, settings, threads());
 }
 
 }  // namespace

@@ -149,19 +149,35 @@ FileState state_of(const DataFile& file, const fs::path& folder) {
   return intact ? FileState::intact : FileState::altered;
 }
 
+namespace {
+
+/// The command that gets a set to a folder.
+std::string fetch_command(const fs::path& folder, const std::string& name) {
+  const bool usual = !variable("HOME").empty() && folder == data_folder("");
+  return fmt::format("ample data fetch {}{}", name, usual ? "" : " --data-dir " + folder.string());
+}
+
+}  // namespace
+
 void require_data(const fs::path& folder, const std::string& name) {
   const DataSet& set = data_set(name);
   std::vector<std::string> missing;
   for (const DataFile& file : set.files) {
-    std::error_code error;
-    if (!fs::exists(folder / file.path, error)) missing.push_back(file.path);
+    const FileState state = state_of(file, folder);
+    if (state == FileState::altered) {
+      throw cli::DataError(
+          fmt::format("{} in {} is altered: its check sum is not the published one; get it with: "
+                      "{}",
+                      file.path, folder.string(), fetch_command(folder, name)));
+    }
+    if (state == FileState::missing) missing.push_back(file.path);
   }
   if (missing.empty()) return;
   const bool one = missing.size() == 1;
   throw cli::DataError(
-      fmt::format("{}{} missing in {}; get {} with: ample data fetch {}", missing.front(),
+      fmt::format("{}{} missing in {}; get {} with: {}", missing.front(),
                   one ? " is" : fmt::format(" and {} more are", missing.size() - 1),
-                  folder.string(), one ? "it" : "them", name));
+                  folder.string(), one ? "it" : "them", fetch_command(folder, name)));
 }
 
 }  // namespace ample::experiments

@@ -41,8 +41,8 @@ enum class FileState { missing, intact, altered };
 /// Reads the whole file, if its size is right, for its check sum.
 [[nodiscard]] FileState state_of(const DataFile& file, const std::filesystem::path& folder);
 
-/// Throws cli::DataError, which says what is missing and how to get it, unless all files of a set
-/// are there. Does not read them.
+/// Throws cli::DataError, which says what is missing or altered and how to get it, unless all files
+/// of a set are there and intact.
 void require_data(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace ample::experiments

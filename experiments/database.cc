@@ -87,8 +87,10 @@ bool Statement::is_null(int column) const {
 
 // --- Database -----------------------------------------------------------------------------------
 
-Database::Database(const std::string& path) : path_(path) {
-  if (sqlite3_open(path.c_str(), &database_) != SQLITE_OK) {
+Database::Database(const std::string& path, Access access) : path_(path) {
+  const int flags =
+      access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  if (sqlite3_open_v2(path.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
     const std::string why = database_ != nullptr ? sqlite3_errmsg(database_) : "no memory";
     sqlite3_close(database_);
     throw cli::DataError(fmt::format("{}: cannot open the results: {}", path, why));

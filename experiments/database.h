@@ -50,10 +50,13 @@ class Statement {
   int bound_ = 0;
 };
 
-/// One connection to a file. What goes wrong is thrown as cli::DataError.
+enum class Access { read, write };
+
+/// One connection to a file, which is made if it is to be written. What goes wrong is thrown as
+/// cli::DataError.
 class Database {
  public:
-  explicit Database(const std::string& path);
+  explicit Database(const std::string& path, Access access = Access::write);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   Database(Database&&) = delete;

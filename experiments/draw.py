@@ -17,7 +17,8 @@ figures are:
     large             M on 50,000 rows
 
 What has not been run yet is left out and named in the figure; a figure of which nothing has been
-run is skipped. Exit code 2 for a wrong command line, 3 for a file that is not one of results.
+run is skipped. Exit code 2 for a wrong command line, 3 for a file that is not one of results or
+has nothing to draw.
 """
 
 import argparse
@@ -436,24 +437,37 @@ def sweep_notes(results, sweeps, data):
     return lines + not_run(missing)
 
 
-def operating_point(method, sweep, metric, percent, outliers):
-    """Of the parameters that are accurate enough on all data sets but the outliers, the one with
-    the smallest models; it must have been run wherever the method was."""
-    required = set().union(*sweep.values())
-    accurate = [
-        parameter for parameter, sets in sweep.items() if required <= set(sets) and
-        sum(not cell.percent[metric] <= percent for cell in sets.values()) <= outliers
-    ]
-    return (min if method == "oips" else max)(accurate, default=None)
+NOT_RUN = "not run"  # instead of an operating point: later runs may yet be it
+
+
+def operating_point(method, sweep, metric, percent, outliers, required):
+    """Of the parameters that are accurate enough on the required data sets but the outliers, the
+    one with the smallest models; None if there is none, NOT_RUN if one with smaller models was not
+    run on all of them and may be accurate enough."""
+    for parameter in sorted(sweep, reverse=method != "oips"):
+        cells = [sweep[parameter][data] for data in required if data in sweep[parameter]]
+        if sum(not cell.percent[metric] <= percent for cell in cells) > outliers:
+            continue
+        return parameter if len(cells) == len(required) else NOT_RUN
+    return None
+
+
+def common_sets(sweeps):
+    """The data sets that every method was run on: elsewhere nobody can win."""
+    everywhere = set.intersection(*(set().union(*sweep.values()) for sweep in sweeps.values()))
+    return [data for data in UCI_SETS if data in everywhere]
 
 
 def count_wins(sweeps, metric, percent, outliers):
     """method → on how many data sets it is accurate enough with the smallest model; None if it has
-    no operating point."""
-    points = {method: operating_point(method, sweep, metric, percent, outliers)
+    no operating point. NOT_RUN for all if that of one is not known."""
+    sets = common_sets(sweeps)
+    points = {method: operating_point(method, sweep, metric, percent, outliers, sets)
               for method, sweep in sweeps.items()}
+    if NOT_RUN in points.values():
+        return dict.fromkeys(points, NOT_RUN)
     counts = {method: None if point is None else 0 for method, point in points.items()}
-    for data in UCI_SETS:
+    for data in sets:
         sizes = {}
         for method, point in points.items():
             cell = sweeps[method].get(point, {}).get(data)
@@ -466,6 +480,9 @@ def count_wins(sweeps, metric, percent, outliers):
 
 def wins(results):
     sweeps = read_sweeps(results)
+    sets = common_sets(sweeps)
+    if not sets:
+        raise NotRun("ample reproduce uci, for a data set that all methods were run on")
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 4.6), layout="constrained", sharex=True,
                                 sharey=True)
     for row, percent in enumerate((5, 10)):
@@ -478,35 +495,30 @@ def wins(results):
                     panel.text(0, 0.2, "not in\nthe paper", ha="center", size=6.8, color=GREY)
                     continue
                 draw_wins(panel, outliers, count_wins(sweeps, metric, percent, outliers))
-    axes[0, 0].set(xticks=range(3), xticklabels=("none", "one", "two"), ylim=(0, 6.6),
-                   yticks=range(0, 7, 2))
+    axes[0, 0].set(xticks=range(3), xticklabels=("none", "one", "two"), ylim=(0, len(sets) + 0.6),
+                   yticks=range(len(sets) + 1))
     for panel in axes[1]:
         panel.set_xlabel("outliers allowed")
     for panel in axes[:, 0]:
-        panel.set_ylabel("wins")
-    handles = [Patch(color=look.color, label=judged_on(look, sweeps[method]))
-               for method, look in METHODS.items()]
+        panel.set_ylabel(f"wins, of {len(sets)} sets")
+    handles = [Patch(color=look.color, label=look.title) for look in METHODS.values()]
     handles.append(Line2D([], [], linestyle="", marker="_", color=GREY, markersize=5,
                           label="no parameter is accurate enough"))
-    figure.legend(handles=handles, loc="outside lower left")
+    figure.legend(handles=handles, loc="outside lower left", ncols=4, alignment="left",
+                  title=f"Judged and counted on {', '.join(sets)}, which all methods were run on",
+                  title_fontsize=7.5)
     return figure
 
 
 def draw_wins(axes, outliers, counts):
+    if NOT_RUN in counts.values():
+        axes.text(outliers, 0.2, NOT_RUN, ha="center", size=6.8, color=GREY)
+        return
     for index, (method, count) in enumerate(counts.items()):
         x = outliers + 0.26 * (index - 1)
         axes.bar(x, count or 0, width=0.24, color=METHODS[method].color)
         axes.text(x, (count or 0) + 0.1, "–" if count is None else count, ha="center", va="bottom",
                   size=7.5, color=GREY)
-
-
-def judged_on(look, sweep):
-    required = set().union(*sweep.values())
-    if not required:
-        return f"{look.title}: not run"
-    if len(required) == len(UCI_SETS):
-        return f"{look.title}, judged on all six sets"
-    return f"{look.title}, judged on {', '.join(data for data in UCI_SETS if data in required)}"
 
 
 # --- The magnetic field ---------------------------------------------------------------------------
@@ -553,7 +565,7 @@ def draw_maps(results, cells, width):
     """Rows of cells (experiment, method, batch), each a map this many inches wide."""
     fields = {}
     for experiment, method in dict.fromkeys(cell[:2] for row in cells for cell in row):
-        for run in results.runs(experiment, method=method):
+        for run in results.runs(experiment, method=method, done=True):
             for batch, field in results.drawings(run).items():
                 fields[experiment, method, batch] = field, run.batches[batch - 1]["rmse"]
     if not fields:
@@ -578,8 +590,8 @@ def draw_maps(results, cells, width):
 
 
 def map_grid(rows, columns, width, height):
-    """Panels of a size in inches, and on the right the key to their colours."""
-    left, right, bottom, top, between, below = 0.62, 1.05, 0.4, 0.22, 0.07, 0.4
+    """Panels of a size in inches, on the right the key to their colours, below that to the rest."""
+    left, right, bottom, top, between, below = 0.62, 1.05, 0.78, 0.22, 0.07, 0.52
     total_width = left + columns * width + (columns - 1) * between + right
     total_height = bottom + rows * height + (rows - 1) * below + top
     figure = plt.figure(figsize=(total_width, total_height))
@@ -588,9 +600,17 @@ def map_grid(rows, columns, width, height):
         "bottom": bottom / total_height, "top": 1 - top / total_height, "hspace": below / height})
     for panel in axes.flat:
         panel.spines[:].set_visible(True)
-        panel.tick_params(labelbottom=False, length=2)
+        panel.tick_params(length=2, labelsize=6.5, labelbottom=True)
     for panel in axes[:, 0]:
         panel.set_ylabel("$y$ (m)", labelpad=1)
+
+    figure.legend(handles=[
+        Line2D([], [], linestyle="", marker=".", color="black", markersize=4, label="inducing point"),
+        Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 1.5)), label="path walked"),
+        Patch(facecolor="white", edgecolor=GREY, linewidth=0.5,
+              label="the paler, the larger the marginal variance; axes in metres"),
+    ], loc="lower left", ncols=3, bbox_to_anchor=(left / total_width, 0), borderaxespad=0.3,
+        handlelength=1.4)
 
     middle = (bottom + total_height - top) / 2
     key = figure.add_axes((1 - 0.5 / total_width, (middle - 0.6) / total_height,
@@ -638,20 +658,18 @@ def large(results):
         panel = axes[column]
         panel.set_title(title)
         letter(panel, column)
-        lines, missing = [], []
+        missing = []
         for method, look in METHODS.items():
-            runs = results.runs("large", data=data, method=method)
+            runs = results.runs("large", data=data, method=method, done=True)
             if not runs:
                 missing.append(look)
                 continue
             panel.plot(np.array(runs[0].column("rows_seen")) / 1000, runs[0].column("inducing"),
                        color=look.color, marker=look.marker, markevery=(9, 10))
-            if not runs[0].done:
-                lines.append(f"{look.title}: {runs[0].last['rows_seen']:,} rows so far")
         panel.axhline(LARGE_CAP, **LIMIT)
         panel.set(xlabel="rows seen (thousands)", xlim=(0, 51))
-        note(panel, lines + not_run(missing), y=0.86)
-    axes[0].set(ylabel="inducing points $M$", yscale="log", ylim=(100, 8000))
+        note(panel, not_run(missing), y=0.86)
+    axes[0].set(ylabel="inducing points $M$", yscale="log", ylim=(80, 8000))
     axes[0].yaxis.set_major_locator(FixedLocator((100, 200, 500, 1000, 2000, 5000)))
     axes[0].yaxis.set_minor_locator(NullLocator())
     plain(axes[0].yaxis)
@@ -675,13 +693,17 @@ FIGURES = {
 
 
 def draw(results, names, folder):
+    """The names of those that were drawn."""
+    drawn = []
     plt.rcParams.update(STYLE)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
             save(FIGURES[name](results), folder / name)
+            drawn.append(name)
         except NotRun as missing:
             print(f"draw.py: {name} skipped, nothing of it was run: {missing}", file=sys.stderr)
+    return drawn
 
 
 def save(figure, path):
@@ -714,7 +736,8 @@ def main():
     folder = options.out or options.results.parent / "figures"
     try:
         with closing(Results(options.results)) as results:
-            draw(results, options.only or FIGURES, folder)
+            if not draw(results, options.only or FIGURES, folder):
+                complain("there is nothing to draw yet", 3)
     except sqlite3.Error as error:
         complain(f"'{options.results}' cannot be read as results: {error}", 3)
     except OSError as error:

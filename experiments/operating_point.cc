@@ -11,8 +11,7 @@ namespace {
 
 struct Fold {
   BatchResult last;
-  double rmse_percent;
-  double nlpd_percent;
+  std::optional<BatchResult> exact;
   double seconds;
 };
 
@@ -27,8 +26,14 @@ Measured summary_of(const std::vector<Fold>& folds) {
   m.inducing = mean([](const Fold& f) { return static_cast<double>(f.last.inducing); });
   m.rmse = mean([](const Fold& f) { return f.last.rmse; });
   m.nlpd = mean([](const Fold& f) { return f.last.nlpd; });
-  m.rmse_percent = mean([](const Fold& f) { return f.rmse_percent; });
-  m.nlpd_percent = mean([](const Fold& f) { return f.nlpd_percent; });
+  for (const Fold& f : folds) {
+    if (!f.exact) continue;
+    ++m.judged;
+    m.rmse_percent += relative_to_exact(f.last.rmse, f.exact->rmse, f.exact->noise_rmse);
+    m.nlpd_percent += relative_to_exact(f.last.nlpd, f.exact->nlpd, f.exact->noise_nlpd);
+  }
+  m.rmse_percent /= std::max(1, m.judged);
+  m.nlpd_percent /= std::max(1, m.judged);
   m.seconds = mean([](const Fold& f) { return f.seconds; });
   if (folds.size() > 1) {
     const double squares = mean([&](const Fold& f) {
@@ -72,13 +77,9 @@ Sweep read_sweep(const Results& results, const std::string& method, const std::s
     Run exact_run = run;
     exact_run.method = "exact";
     exact_run.parameter = 0.0;
-    if (!results.seconds(exact_run)) continue;
-    const BatchResult last = results.last_batch(run).value();
-    const BatchResult exact = results.last_batch(exact_run).value();
     found[run.parameter][run.data].push_back(
-        {.last = last,
-         .rmse_percent = relative_to_exact(last.rmse, exact.rmse, exact.noise_rmse),
-         .nlpd_percent = relative_to_exact(last.nlpd, exact.nlpd, exact.noise_nlpd),
+        {.last = results.last_batch(run).value(),
+         .exact = results.seconds(exact_run) ? results.last_batch(exact_run) : std::nullopt,
          .seconds = *seconds});
   }
   Sweep sweep;
@@ -88,21 +89,34 @@ Sweep read_sweep(const Results& results, const std::string& method, const std::s
   return sweep;
 }
 
-std::optional<double> operating_point(const std::string& method, const Sweep& sweep,
-                                      const Criterion& criterion,
-                                      const std::vector<std::string>& required) {
-  std::optional<double> best;
-  for (const auto& [parameter, sets] : sweep) {
-    const bool complete = std::ranges::all_of(
-        required, [&, &measured = sets](const auto& data) { return measured.contains(data); });
-    const auto failures = std::ranges::count_if(sets, [&](const auto& entry) {
-      return !(entry.second.percent(criterion.metric) <= criterion.percent);
-    });
-    if (!complete || failures > criterion.outliers) continue;
-    const bool smaller_model = !best || (method == "oips" ? parameter < *best : parameter > *best);
-    if (smaller_model) best = parameter;
+OperatingPoint operating_point(const std::string& method, const Sweep& sweep,
+                               const Criterion& criterion,
+                               const std::vector<std::string>& required) {
+  std::vector<double> parameters;
+  for (const auto& [parameter, sets] : sweep) parameters.push_back(parameter);
+  // Those with the smallest models first.
+  if (method != "oips") std::ranges::reverse(parameters);
+  OperatingPoint point;
+  for (const double parameter : parameters) {
+    const auto& sets = sweep.at(parameter);
+    int failures = 0;
+    bool complete = true;
+    for (const std::string& data : required) {
+      const auto found = sets.find(data);
+      if (found == sets.end() || found->second.judged == 0) {
+        complete = false;
+      } else if (!(found->second.percent(criterion.metric) <= criterion.percent)) {
+        ++failures;
+      }
+    }
+    if (failures > criterion.outliers) continue;
+    if (complete) {
+      point.parameter = parameter;
+      return point;
+    }
+    point.open = true;
   }
-  return best;
+  return point;
 }
 
 }  // namespace ample::experiments

@@ -32,6 +32,7 @@ struct Criterion {
 /// The folds of one data set at one parameter, after the last batch.
 struct Measured {
   int folds = 0;
+  int judged = 0;                   // folds whose exact GP was run: percentages are of these
   double inducing = 0.0;            // mean
   double inducing_deviation = 0.0;  // sample deviation; 0 for one fold
   double rmse = 0.0;
@@ -49,16 +50,25 @@ struct Measured {
 /// parameter → data set → what was measured there; what was not run is not there.
 using Sweep = std::map<double, std::map<std::string, Measured>>;
 
-/// The runs of a method on the UCI sets: of an experiment, if given with some of its folds only. A
-/// fold without its exact GP does not count.
+/// The runs of a method on the UCI sets: of an experiment, if given with some of its folds only.
 [[nodiscard]] Sweep read_sweep(const Results& results, const std::string& method,
                                const std::string& experiment = "uci",
                                const std::vector<int>& folds = {});
 
-/// None if no parameter is accurate enough. Data sets that a parameter was not run on do not count
-/// against it, but a parameter must have been run on all of `required`.
-[[nodiscard]] std::optional<double> operating_point(const std::string& method, const Sweep& sweep,
-                                                    const Criterion& criterion,
-                                                    const std::vector<std::string>& required);
+struct OperatingPoint {
+  std::optional<double> parameter;  // none if no parameter is accurate enough
+  /// A parameter with smaller models was not run on all of the required data sets, and where it was
+  /// run it is accurate enough: it may be the operating point instead.
+  bool open = false;
+
+  /// What later runs cannot change.
+  [[nodiscard]] std::optional<double> settled() const { return open ? std::nullopt : parameter; }
+  friend bool operator==(const OperatingPoint&, const OperatingPoint&) = default;
+};
+
+/// By the rule above, over the `required` data sets.
+[[nodiscard]] OperatingPoint operating_point(const std::string& method, const Sweep& sweep,
+                                             const Criterion& criterion,
+                                             const std::vector<std::string>& required);
 
 }  // namespace ample::experiments

@@ -13,6 +13,8 @@
 #include "commands.h"
 #include "data_files.h"
 #include "errors.h"
+#include "interrupt.h"
+#include "not_negative.h"
 #include "output.h"
 #include "plan.h"
 #include "results.h"
@@ -22,7 +24,9 @@
 namespace ample::cli {
 namespace {
 
+using experiments::Access;
 using experiments::experiment_names;
+using experiments::Failures;
 using experiments::PlanFilter;
 using experiments::Results;
 using experiments::Run;
@@ -37,20 +41,34 @@ struct Arguments {
   std::string csv;
   bool list = false;
   bool tables_only = false;
-  bool again = false;
   std::string worker;
   int threads = 1;
 };
 
 std::vector<std::string> chosen_experiments(const std::vector<std::string>& names) {
-  if (names == std::vector<std::string>{"all"}) return experiment_names();
+  bool all = false;
   for (const std::string& name : names) {
-    if (std::ranges::find(experiment_names(), name) == experiment_names().end()) {
+    all = all || name == "all";
+    if (name != "all" && std::ranges::find(experiment_names(), name) == experiment_names().end()) {
       throw UsageError(fmt::format("unknown experiment '{}', expected all or some of: {}", name,
                                    fmt::join(experiment_names(), " ")));
     }
   }
-  return names;
+  return all ? experiment_names() : names;
+}
+
+/// Throws UsageError for a value that no run of the experiments has: it would be left out silently.
+template <class T, class Member>
+void check_filter(const char* option, const std::vector<T>& wanted, const std::vector<Run>& runs,
+                  Member member) {
+  std::set<T> known;
+  for (const Run& run : runs) known.insert(run.*member);
+  for (const T& value : wanted) {
+    if (!known.contains(value)) {
+      throw UsageError(
+          fmt::format("{} is '{}', expected some of: {}", option, value, fmt::join(known, " ")));
+    }
+  }
 }
 
 /// The tables of operating points are made of the runs of uci.
@@ -60,10 +78,18 @@ std::vector<Run> chosen_runs(const Arguments& arguments,
   filter.experiments = experiments;
   std::ranges::replace(filter.experiments, "operating-point", "uci");
   std::vector<Run> runs = plan(filter);
+  PlanFilter everything;
+  everything.experiments = filter.experiments;
+  everything.whole_sweep = true;
+  const std::vector<Run> possible = plan(everything);
+  check_filter("--data", filter.data, possible, &Run::data);
+  check_filter("--method", filter.methods, possible, &Run::method);
+  check_filter("--parameter", filter.parameters, possible, &Run::parameter);
+  check_filter("--fold", filter.folds, possible, &Run::fold);
   if (runs.empty()) {
     throw UsageError(
-        "no run of the plan fits --data, --method, --parameter and --fold; without them, --list "
-        "shows all (with --whole-sweep the rest of the paper's)");
+        "no run of the plan fits --data, --method, --parameter and --fold together; without them, "
+        "--list shows all (with --whole-sweep the rest of the paper's)");
   }
   return runs;
 }
@@ -80,7 +106,8 @@ void require_all_data(const std::vector<Run>& runs, const std::filesystem::path&
 
 void list_runs(const std::vector<Run>& runs, const std::string& path) {
   const bool there = std::filesystem::exists(path);
-  const std::unique_ptr<Results> results = there ? std::make_unique<Results>(path) : nullptr;
+  const std::unique_ptr<Results> results =
+      there ? std::make_unique<Results>(path, Access::read) : nullptr;
   for (const Run& run : runs) {
     const RunState state = results ? results->state(run) : RunState::missing;
     fmt::print("{}\t{}\n", run.key(), to_text(state));
@@ -104,19 +131,25 @@ void reproduce(const Arguments& arguments) {
     list_runs(runs, runner.results);
     return;
   }
-  int failed = 0;
+  // Found out before an hour of work, not after it.
+  if (!arguments.csv.empty()) {
+    const TextOutput can_be_written(arguments.csv);
+  }
+  Failures failures;
   if (!arguments.tables_only) {
     require_all_data(runs, runner.data_folder);
-    if (arguments.again) {
-      Results results(runner.results);
-      for (const Run& run : runs) results.forget(run);
+    try {
+      failures = run_all(runs, runner);
+    } catch (const Interrupted&) {
+      fmt::print(stderr, "ample reproduce: stopped by a signal; the same command goes on{}\n",
+                 runner.again ? " without --again" : "");
+      throw;
     }
-    failed = run_all(runs, runner);
   } else if (!std::filesystem::exists(runner.results)) {
     throw DataError(
         fmt::format("{}: no such file of results; run without --tables first", runner.results));
   }
-  const Results results(runner.results);
+  const Results results(runner.results, Access::read);
   for (const std::string& experiment : experiments) {
     fmt::print("## {}\n\n{}\n", experiment, table_of(experiment, results));
   }
@@ -125,11 +158,12 @@ void reproduce(const Arguments& arguments) {
     csv.write(runs_as_csv(results));
     csv.finish();
   }
-  if (failed > 0) {
-    throw NumericalError(fmt::format(
-        "{} of {} runs failed; the lines above say why, and the same command tries them "
-        "again",
-        failed, runs.size()));
+  if (failures.runs > 0) {
+    const std::string message = fmt::format(
+        "{} of {} runs failed; the lines above say why, and the same command tries them again",
+        failures.runs, runs.size());
+    if (failures.numerical > 0) throw NumericalError(message);
+    throw DataError(message);
   }
 }
 
@@ -175,16 +209,21 @@ void add_reproduce(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_flag("--whole-sweep", a.filter.whole_sweep,
                     "Also the rest of the paper's sweep over parameters, which takes days");
-  command->add_flag("--list", a.list, "Only list the runs, and which of them are done");
-  command->add_flag("--tables", a.tables_only, "Only print the tables of what is there");
-  command->add_flag("--again", a.again, "Forget what is there of these runs first");
+  auto* list =
+      command->add_flag("--list", a.list, "Only list the runs, and which of them are done");
+  auto* tables =
+      command->add_flag("--tables", a.tables_only, "Only print the tables of what is there");
+  command->add_flag("--again", a.runner.again, "Forget what is there of these runs first")
+      ->excludes(list)
+      ->excludes(tables);
+  list->excludes(tables);
   command->add_option("--csv", a.csv, "Also write every run there is, a line each")
       ->type_name("FILE");
   command
       ->add_option("--save-every", a.runner.seconds_between_saves,
                    "How often a run in progress is saved")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   // For the processes of --jobs.
   command->add_option("--worker", a.worker, "")->group("");

@@ -1,15 +1,22 @@
 #include "results.h"
 
+#include <fmt/format.h>
+
 #include "ample/version.h"
 #include "errors.h"
 
 namespace ample::experiments {
 namespace {
 
+// Written into the file, so that it is told from other databases ("Ampl") and from other schemas.
+constexpr std::int64_t kApplication = 0x416D706C;
+constexpr std::int64_t kSchemaVersion = 1;
+
 // Without rowids: the order of the file does not tell the order of the runs.
 constexpr const char* kSchema = R"sql(
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
+BEGIN IMMEDIATE;
+PRAGMA application_id = 0x416D706C;
+PRAGMA user_version = 1;
 CREATE TABLE IF NOT EXISTS runs (
   run TEXT PRIMARY KEY,     -- experiment/data/method/parameter/fold
   experiment TEXT NOT NULL,
@@ -57,6 +64,7 @@ CREATE TABLE IF NOT EXISTS interruptions (
   run TEXT PRIMARY KEY,
   model BLOB NOT NULL       -- a model file
 ) WITHOUT ROWID;
+COMMIT;
 )sql";
 
 BatchResult read_batch(const Statement& row) {
@@ -104,7 +112,28 @@ const char* to_text(RunState state) {
   return "missing";
 }
 
-Results::Results(const std::string& path) : database_(path) { database_.execute(kSchema); }
+Results::Results(const std::string& path, Access access) : database_(path, access) {
+  const auto number = [&](const char* sql) {
+    Statement row = database_.prepare(sql);
+    return row.step() ? row.integer(0) : 0;
+  };
+  if (number("SELECT count(*) FROM sqlite_master") > 0) {
+    if (number("PRAGMA application_id") != kApplication) {
+      throw cli::DataError(
+          fmt::format("{}: a database of something else, expected one of `ample reproduce`", path));
+    }
+    if (const auto found = number("PRAGMA user_version"); found != kSchemaVersion) {
+      throw cli::DataError(fmt::format("{}: results in form {}, expected form {}; use another file",
+                                       path, found, kSchemaVersion));
+    }
+  } else if (access == Access::read) {
+    throw cli::DataError(fmt::format("{}: it holds no results yet", path));
+  } else {
+    database_.execute("PRAGMA journal_mode = WAL");
+    database_.execute(kSchema);
+  }
+  if (access == Access::write) database_.execute("PRAGMA synchronous = NORMAL");
+}
 
 RunState Results::state(const Run& run) const {
   Statement row = database_.prepare("SELECT state FROM runs WHERE run = ?");
@@ -125,6 +154,10 @@ std::string Results::error(const Run& run) const {
 std::optional<double> Results::seconds(const Run& run) const {
   Statement row = database_.prepare("SELECT seconds FROM runs WHERE run = ? AND state = 'done'");
   if (!row.bind(run.key()).step()) return std::nullopt;
+  if (!last_batch(run)) {
+    throw cli::DataError(
+        fmt::format("results: {} is done but has no batches; run it with --again", run.key()));
+  }
   return row.real(0);
 }
 
@@ -144,9 +177,9 @@ std::optional<BatchResult> Results::last_batch(const Run& run) const {
 
 std::optional<Interruption> Results::interruption(const Run& run) const {
   Statement row = database_.prepare(
-      "SELECT model, seconds FROM interruptions JOIN runs USING (run) WHERE run = ?");
+      "SELECT model, settings, seconds FROM interruptions JOIN runs USING (run) WHERE run = ?");
   if (!row.bind(run.key()).step()) return std::nullopt;
-  return Interruption{.model = row.blob(0), .seconds = row.real(1)};
+  return Interruption{.model = row.blob(0), .settings = row.text(1), .seconds = row.real(2)};
 }
 
 void Results::add(const Run& run, const Progress& progress) {
@@ -201,10 +234,11 @@ void Results::put(const Run& run, RunState state, double seconds, const std::str
       .run();
 }
 
-void Results::keep(const Run& run, const Progress& progress, const std::vector<char>& model) {
+void Results::keep(const Run& run, const Progress& progress, const std::string& settings,
+                   const std::vector<char>& model) {
   Transaction transaction(database_);
   add(run, progress);
-  put(run, RunState::begun, progress.seconds, "", 0, "");
+  put(run, RunState::begun, progress.seconds, settings, 0, "");
   database_.prepare("INSERT OR REPLACE INTO interruptions VALUES (?,?)")
       .bind(run.key())
       .bind(model)
@@ -223,17 +257,21 @@ void Results::finish(const Run& run, const Progress& progress, const std::string
 
 void Results::fail(const Run& run, const std::string& error) {
   Transaction transaction(database_);
+  remove(run);
   put(run, RunState::failed, 0.0, "", 0, error);
-  database_.prepare("DELETE FROM interruptions WHERE run = ?").bind(run.key()).run();
   transaction.commit();
 }
 
 void Results::forget(const Run& run) {
   Transaction transaction(database_);
+  remove(run);
+  transaction.commit();
+}
+
+void Results::remove(const Run& run) {
   for (const char* table : {"runs", "batches", "drawings", "interruptions"}) {
     database_.prepare(std::string("DELETE FROM ") + table + " WHERE run = ?").bind(run.key()).run();
   }
-  transaction.commit();
 }
 
 }  // namespace ample::experiments

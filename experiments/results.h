@@ -50,9 +50,10 @@ struct Progress {
   double seconds = 0.0;
 };
 
-/// A run that is not finished: the model's file, and the seconds it took so far.
+/// A run that is not finished: the model's file, its settings, and the seconds it took so far.
 struct Interruption {
   std::vector<char> model;
+  std::string settings;
   double seconds = 0.0;
 };
 
@@ -61,13 +62,13 @@ enum class RunState { missing, begun, done, failed };
 
 class Results {
  public:
-  /// Opens the file, or makes it.
-  explicit Results(const std::string& path);
+  /// Opens the file; makes it if it is to be written. Throws cli::DataError for any other file.
+  explicit Results(const std::string& path, Access access = Access::write);
 
   [[nodiscard]] RunState state(const Run& run) const;
   /// Of a failed run.
   [[nodiscard]] std::string error(const Run& run) const;
-  /// Seconds of a run that is done.
+  /// Seconds of a run that is done, and then has batches.
   [[nodiscard]] std::optional<double> seconds(const Run& run) const;
   /// In order.
   [[nodiscard]] std::vector<BatchResult> batches(const Run& run) const;
@@ -76,7 +77,8 @@ class Results {
   [[nodiscard]] std::optional<Interruption> interruption(const Run& run) const;
 
   // Each of these is there as a whole or not at all, whenever the program ends.
-  void keep(const Run& run, const Progress& progress, const std::vector<char>& model);
+  void keep(const Run& run, const Progress& progress, const std::string& settings,
+            const std::vector<char>& model);
   void finish(const Run& run, const Progress& progress, const std::string& settings, int threads);
   void fail(const Run& run, const std::string& error);
   /// As if it had never been run.
@@ -84,6 +86,7 @@ class Results {
 
  private:
   void add(const Run& run, const Progress& progress);
+  void remove(const Run& run);
   void put(const Run& run, RunState state, double seconds, const std::string& settings, int threads,
            const std::string& error);
 

@@ -132,9 +132,12 @@ class Workers {
 
 }  // namespace
 
-int run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
+Failures run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
   const Lock lock(options.results);
   Results results(options.results);
+  if (options.again) {
+    for (const Run& run : runs) results.forget(run);
+  }
   std::vector<Run> waiting;
   for (const Run& run : runs) {
     if (results.state(run) != RunState::done) waiting.push_back(run);
@@ -147,7 +150,7 @@ int run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
   cli::watch_for_signals();
   const int cores = threads();
   Workers workers;
-  int failed = 0;
+  Failures failures;
   auto next = waiting.begin();
   while (next != waiting.end() || workers.size() > 0) {
     // Where seconds are the result, a run has the machine for itself.
@@ -167,13 +170,16 @@ int run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
       fmt::print(stderr, "{}: its process was ended by signal {}\n", run.key(), WTERMSIG(status));
     }
     const bool done = results.state(run) == RunState::done;
-    failed += done ? 0 : 1;
+    if (!done) {
+      ++failures.runs;
+      if (results.state(run) == RunState::failed) ++failures.numerical;
+    }
     ++ended;
     time_left.ended(run, results);
     fmt::print(stderr, "[{}/{}] {}; {} left\n", ended, total, describe(run, results),
                time_left.text(options.jobs));
   }
-  return failed;
+  return failures;
 }
 
 void run_as_worker(const std::string& key, const RunnerOptions& options, int threads) {

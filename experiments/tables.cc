@@ -71,6 +71,18 @@ std::string title_of(const Run& run) {
   return "exact GP";
 }
 
+/// Of a run that is done; a part of one is no result.
+std::vector<BatchResult> finished(const Results& results, const Run& run) {
+  return results.seconds(run) ? results.batches(run) : std::vector<BatchResult>{};
+}
+
+/// M after one of the batches of a run.
+std::string size_after(Index batch, const std::vector<BatchResult>& batches) {
+  const auto found = std::ranges::find(batches, batch, &BatchResult::batch);
+  if (found == batches.end()) return kNotRun;
+  return fmt::format("{}{}", found->inducing, found->stop == "cap" ? " (cap)" : "");
+}
+
 std::string join(const std::vector<std::string>& words, const char* separator) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : separator) + word;
@@ -83,13 +95,11 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
 std::string figure1_table(const Results& results) {
   MarkdownTable table({"scenario", "seed", "M after each of ten batches", "last RMSE"});
   for (const Run& run : runs_of("figure1")) {
+    const std::vector<BatchResult> batches = finished(results, run);
     std::vector<std::string> sizes;
-    for (const BatchResult& b : results.batches(run)) {
-      sizes.push_back(fmt::format("{}", b.inducing));
-    }
-    const auto last = results.last_batch(run);
+    for (const BatchResult& b : batches) sizes.push_back(fmt::format("{}", b.inducing));
     table.add({run.data, fmt::format("{}", run.fold), sizes.empty() ? kNotRun : join(sizes, " "),
-               last ? fmt::format("{:.3f}", last->rmse) : ""});
+               batches.empty() ? "" : fmt::format("{:.3f}", batches.back().rmse)});
   }
   return "M of VIPS, δ = 0.05; RMSE against the noiseless function on a grid over [0, 10], for the "
          "outliers [−5, 15].\n\n" +
@@ -110,8 +120,8 @@ std::string figure2a_table(const Results& results) {
     std::vector<double> sizes(4, 0.0);
     int folds = 0;
     for (const Run& run : by_method[method]) {
-      const std::vector<BatchResult> batches = results.batches(run);
-      if (!results.seconds(run) || batches.size() != errors.size()) continue;
+      const std::vector<BatchResult> batches = finished(results, run);
+      if (batches.size() != errors.size()) continue;
       ++folds;
       for (std::size_t b = 0; b < errors.size(); ++b) {
         errors[b] += batches[b].rmse;
@@ -132,10 +142,10 @@ std::string figure2b_table(const Results& results) {
   MarkdownTable table({"method", "M", "RMSE", "seconds here", "seconds of selection",
                        "paper's seconds (RTX 6000)", "evaluations"});
   for (const Run& run : runs_of("figure2b")) {
-    const std::vector<BatchResult> batches = results.batches(run);
+    const std::vector<BatchResult> batches = finished(results, run);
     const auto paper = paper_naval_seconds(run.method, run.parameter);
     const std::string theirs = paper ? fmt::format("{}", *paper) : "";
-    if (!results.seconds(run)) {
+    if (batches.empty()) {
       table.add({title_of(run), kNotRun, "", "", "", theirs, ""});
       continue;
     }
@@ -158,14 +168,9 @@ std::string large_table(const Results& results) {
   MarkdownTable table({"scenario", "method", "M after batch 1", "10", "20", "30", "40", "50",
                        "RMSE", "noise model", "time"});
   for (const Run& run : runs_of("large")) {
-    const std::vector<BatchResult> batches = results.batches(run);
+    const std::vector<BatchResult> batches = finished(results, run);
     std::vector<std::string> row{run.data, title_of(run)};
-    for (const Index batch : {1, 10, 20, 30, 40, 50}) {
-      const auto found = std::ranges::find(batches, batch, &BatchResult::batch);
-      row.push_back(found == batches.end() ? kNotRun
-                                           : fmt::format("{}{}", found->inducing,
-                                                         found->stop == "cap" ? " (cap)" : ""));
-    }
+    for (const Index batch : {1, 10, 20, 30, 40, 50}) row.push_back(size_after(batch, batches));
     if (const auto seconds = results.seconds(run)) {
       row.push_back(fmt::format("{:.4f}", batches.back().rmse));
       row.push_back(fmt::format("{:.4f}", batches.back().noise_rmse));
@@ -189,12 +194,9 @@ std::string magnetic_stream_table(const Results& results) {
     for (const int m : paper.inducing) theirs.push_back(fmt::format("{}", m));
     theirs.push_back(fmt::format("{:.2f}", paper.rmse));
     table.add(std::move(theirs));
-    const std::vector<BatchResult> batches = results.batches(run);
+    const std::vector<BatchResult> batches = finished(results, run);
     std::vector<std::string> ours{"", "ours"};
-    for (const Index batch : {1, 5, 10, 15, 20}) {
-      const auto found = std::ranges::find(batches, batch, &BatchResult::batch);
-      ours.push_back(found == batches.end() ? kNotRun : fmt::format("{}", found->inducing));
-    }
+    for (const Index batch : {1, 5, 10, 15, 20}) ours.push_back(size_after(batch, batches));
     if (const auto seconds = results.seconds(run)) {
       ours.push_back(fmt::format("{:.2f}", batches.back().rmse));
       ours.push_back(duration_text(*seconds));
@@ -207,11 +209,11 @@ std::string magnetic_stream_table(const Results& results) {
 std::string magnetic_paths_table(const Results& results) {
   MarkdownTable table({"method", "", "after path 1", "2", "4", "5", "time"});
   for (const Run& run : runs_of("magnetic-paths")) {
-    const std::vector<BatchResult> batches = results.batches(run);
+    const std::vector<BatchResult> batches = finished(results, run);
     std::vector<std::string> sizes{title_of(run), "M"};
     std::vector<std::string> errors{"", "RMSE on path 3"};
     for (const BatchResult& b : batches) {
-      sizes.push_back(fmt::format("{}{}", b.inducing, b.stop == "cap" ? " (cap)" : ""));
+      sizes.push_back(size_after(b.batch, batches));
       errors.push_back(fmt::format("{:.2f}", b.rmse));
     }
     sizes.resize(6, kNotRun);
@@ -238,6 +240,14 @@ std::string size_text(const Measured& m) {
 std::string percent_text(double percent) {
   return std::abs(percent) < 1000.0 ? fmt::format("{:.2f} %", percent)
                                     : fmt::format("{:.0f} %", percent);
+}
+
+/// How far from the exact GP, where that was run.
+std::string percent_text(const Measured& m, Metric metric) {
+  if (m.judged == 0) return "exact GP not run";
+  std::string text = percent_text(m.percent(metric));
+  if (m.judged < m.folds) text += fmt::format(", of {} folds", m.judged);
+  return text;
 }
 
 std::string uci_table(const Results& results) {
@@ -274,8 +284,8 @@ std::string uci_table(const Results& results) {
         const Measured& m = found->second;
         table.add(
             {title_of({"uci", data, method, parameter, 0}), size_text(m),
-             fmt::format("{:.4f}", m.rmse), percent_text(m.rmse_percent),
-             fmt::format("{:.4f}", m.nlpd), percent_text(m.nlpd_percent),
+             fmt::format("{:.4f}", m.rmse), percent_text(m, Metric::rmse),
+             fmt::format("{:.4f}", m.nlpd), percent_text(m, Metric::nlpd),
              m.seconds < 10.0 ? fmt::format("{:.1f} s", m.seconds) : duration_text(m.seconds)});
       }
     }
@@ -316,7 +326,7 @@ std::string splits_table(const Results& results) {
       }
       const Measured& m = found->second.at("concrete");
       row.push_back(
-          fmt::format("{} ({})", percent_text(m.nlpd_percent), percent_text(m.rmse_percent)));
+          fmt::format("{} ({})", percent_text(m, Metric::nlpd), percent_text(m, Metric::rmse)));
       inducing += m.inducing;
       ++splits;
       if (m.folds < kFolds) row.back() += fmt::format(", {} of {} folds", m.folds, kFolds);
@@ -346,9 +356,10 @@ std::string criterion_text(const Criterion& c) {
 
 /// For each data set the methods that meet the criterion with the smallest model.
 template <class Cell>
-std::map<std::string, int> wins(const Criterion& criterion, const Cell& cell) {
+std::map<std::string, int> wins(const Criterion& criterion, const std::vector<std::string>& sets,
+                                const Cell& cell) {
   std::map<std::string, int> counts;
-  for (const std::string& data : uci_names()) {
+  for (const std::string& data : sets) {
     std::optional<double> smallest;
     std::string winner;
     for (const std::string& method : kMethods) {
@@ -364,116 +375,178 @@ std::map<std::string, int> wins(const Criterion& criterion, const Cell& cell) {
   return counts;
 }
 
-std::string operating_point_tables(const Results& results) {
-  std::map<std::string, Sweep> sweeps;
-  for (const std::string& method : kMethods) sweeps[method] = read_sweep(results, method);
-  // The data sets on which a method was run at all: a point of its sweep counts if it has them all.
-  const auto required = [&](const std::string& method) {
+/// The sweeps of all methods, and what the tables of operating points ask of them.
+class Sweeps {
+ public:
+  explicit Sweeps(const Results& results) {
+    for (const std::string& method : kMethods) sweeps_[method] = read_sweep(results, method);
+  }
+
+  /// The data sets that a method was run on: a point of its sweep counts if it has them all.
+  [[nodiscard]] std::vector<std::string> sets_of(const std::string& method) const {
     std::vector<std::string> sets;
     for (const std::string& data : uci_names()) {
-      const auto& sweep = sweeps[method];
-      if (std::ranges::any_of(sweep, [&](const auto& e) { return e.second.contains(data); })) {
-        sets.push_back(data);
-      }
+      const auto judged = [&](const auto& entry) {
+        const auto found = entry.second.find(data);
+        return found != entry.second.end() && found->second.judged > 0;
+      };
+      if (std::ranges::any_of(sweeps_.at(method), judged)) sets.push_back(data);
     }
     return sets;
-  };
-  const auto measured = [&](const std::string& method, std::optional<double> parameter,
-                            const std::string& data) -> std::optional<Measured> {
-    if (!parameter || !sweeps[method].contains(*parameter)) return std::nullopt;
-    const auto& sets = sweeps[method].at(*parameter);
-    const auto found = sets.find(data);
-    return found == sets.end() ? std::nullopt : std::optional(found->second);
-  };
+  }
 
-  std::string out = "### Operating points\n\n";
-  MarkdownTable points(
-      {"criterion", "δ paper", "δ ours", "η paper", "η ours", "ρ paper", "ρ ours"});
+  /// Those that all methods were run on.
+  [[nodiscard]] std::vector<std::string> common_sets() const {
+    std::vector<std::string> common = uci_names();
+    for (const std::string& method : kMethods) {
+      const std::vector<std::string> sets = sets_of(method);
+      std::erase_if(common, [&](const std::string& data) {
+        return std::ranges::find(sets, data) == sets.end();
+      });
+    }
+    return common;
+  }
+
+  [[nodiscard]] OperatingPoint point(const std::string& method, const Criterion& criterion,
+                                     const std::vector<std::string>& sets) const {
+    return operating_point(method, sweeps_.at(method), criterion, sets);
+  }
+
+  [[nodiscard]] std::optional<Measured> measured(const std::string& method,
+                                                 std::optional<double> parameter,
+                                                 const std::string& data) const {
+    const Sweep& sweep = sweeps_.at(method);
+    if (!parameter || !sweep.contains(*parameter)) return std::nullopt;
+    const auto& sets = sweep.at(*parameter);
+    const auto found = sets.find(data);
+    const bool there = found != sets.end() && found->second.judged > 0;
+    return there ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  std::map<std::string, Sweep> sweeps_;
+};
+
+bool is_in_the_paper(const Criterion& c) {
+  return c.metric != Metric::nlpd || c.percent != 5.0 || c.outliers != 0;
+}
+
+std::string points_table(const Sweeps& sweeps) {
+  MarkdownTable table({"criterion", "δ paper", "δ ours", "η paper", "η ours", "ρ paper", "ρ ours"});
   for (const Criterion& c : criteria()) {
     std::vector<std::string> row{criterion_text(c)};
     for (const std::string& method : kMethods) {
       const auto paper = paper_operating_point(c, method);
-      const auto ours = operating_point(method, sweeps[method], c, required(method));
+      const OperatingPoint ours = sweeps.point(method, c, sweeps.sets_of(method));
       row.push_back(paper ? fmt::format("{}", *paper) : "–");
-      row.push_back(ours ? fmt::format("{}", *ours) : "–");
+      row.push_back(ours.open        ? kNotRun
+                    : ours.parameter ? fmt::format("{}", *ours.parameter)
+                                     : "–");
     }
-    points.add(std::move(row));
+    table.add(std::move(row));
   }
-  out += points.text();
+  std::string out = "### Operating points\n\n" + table.text();
+  const std::map<std::string, const char*> titles{{"vips", "VIPS"}, {"cv", "CV"}, {"oips", "OIPS"}};
   for (const std::string& method : kMethods) {
-    out += fmt::format("\n{} was judged on: {}.",
-                       method == "vips" ? "VIPS"
-                       : method == "cv" ? "CV"
-                                        : "OIPS",
-                       join(required(method), ", "));
+    const std::vector<std::string> sets = sweeps.sets_of(method);
+    out += fmt::format("\n{} was judged on: {}.", titles.at(method),
+                       sets.empty() ? kNotRun : join(sets, ", "));
   }
-  out += "\n";
+  return out +
+         "\n“not run”: a parameter with smaller models may be accurate enough, but was not run on "
+         "all of these sets.\n";
+}
 
-  for (const Criterion& c : criteria()) {
-    if (c.metric == Metric::nlpd && c.percent == 5.0 && c.outliers == 0) continue;  // as the paper
-    out += fmt::format("\n### {}\n\n", criterion_text(c));
-    MarkdownTable table({"data", "method", "M paper", "M at the paper's point", "M at ours",
-                         fmt::format("{} % paper", to_text(c.metric)), "at the paper's point",
-                         "at ours", "M and % agree"});
-    for (const std::string& data : uci_names()) {
-      for (const std::string& method : kMethods) {
-        const auto paper = paper_cell(c, data, method);
-        const auto paper_point = paper_operating_point(c, method);
-        const auto our_point = operating_point(method, sweeps[method], c, required(method));
-        const auto at_theirs = measured(method, paper_point, data);
-        const auto at_ours = measured(method, our_point, data);
-        const auto mark = [&](double percent) {
-          return (percent > c.percent ? "✗ " : "") + percent_text(percent);
-        };
-        std::string agree;
-        if (paper && at_theirs) {
-          const bool m = within_band(*at_theirs, *paper);
-          const bool p = std::abs(at_theirs->percent(c.metric) - paper->percent) <= kPercentBand;
-          agree = m && p ? "both" : m ? "M" : p ? "%" : "neither";
-        }
-        table.add({data, method,
-                   paper ? paper->inducing == 7000
-                               ? "Max. 7000"
-                               : fmt::format("{:.0f}({:.0f})", paper->inducing, paper->deviation)
-                         : "–",
-                   at_theirs     ? size_text(*at_theirs)
-                   : paper_point ? kNotRun
-                                 : "–",
-                   at_ours     ? size_text(*at_ours)
-                   : our_point ? kNotRun
-                               : "–",
-                   paper ? mark(paper->percent) : "–",
-                   at_theirs ? mark(at_theirs->percent(c.metric)) : "",
-                   at_ours ? mark(at_ours->percent(c.metric)) : "", agree});
+std::string criterion_table(const Sweeps& sweeps, const Criterion& c) {
+  MarkdownTable table({"data", "method", "M paper", "M at the paper's point", "M at ours",
+                       fmt::format("{} % paper", to_text(c.metric)), "at the paper's point",
+                       "at ours", "M and % agree"});
+  const auto mark = [&](double percent) {
+    return (percent > c.percent ? "✗ " : "") + percent_text(percent);
+  };
+  for (const std::string& data : uci_names()) {
+    for (const std::string& method : kMethods) {
+      const auto paper = paper_cell(c, data, method);
+      const auto paper_point = paper_operating_point(c, method);
+      const OperatingPoint our_point = sweeps.point(method, c, sweeps.sets_of(method));
+      const auto at_theirs = sweeps.measured(method, paper_point, data);
+      const auto at_ours = sweeps.measured(method, our_point.settled(), data);
+      std::string agree;
+      if (paper && at_theirs) {
+        const bool m = within_band(*at_theirs, *paper);
+        const bool p = std::abs(at_theirs->percent(c.metric) - paper->percent) <= kPercentBand;
+        agree = m && p ? "both" : m ? "M" : p ? "%" : "neither";
       }
+      table.add({data, method,
+                 paper ? paper->inducing == 7000
+                             ? "Max. 7000"
+                             : fmt::format("{:.0f}({:.0f})", paper->inducing, paper->deviation)
+                       : "–",
+                 at_theirs     ? size_text(*at_theirs)
+                 : paper_point ? kNotRun
+                               : "–",
+                 at_ours                                 ? size_text(*at_ours)
+                 : our_point.open || our_point.parameter ? kNotRun
+                                                         : "–",
+                 paper ? mark(paper->percent) : "–",
+                 at_theirs ? mark(at_theirs->percent(c.metric)) : "",
+                 at_ours ? mark(at_ours->percent(c.metric)) : "", agree});
     }
-    out += table.text();
   }
+  return fmt::format("\n### {}\n\n{}", criterion_text(c), table.text());
+}
 
-  out +=
-      "\n### Wins: on how many data sets a method meets the criterion with the smallest model\n\n";
-  MarkdownTable counts(
-      {"criterion", "VIPS paper", "VIPS ours", "CV paper", "CV ours", "OIPS paper", "OIPS ours"});
+/// Where only some of the methods were run nobody can win, and no method is to be judged on more
+/// data sets than the others: all on those that all were run on.
+std::string wins_table(const Sweeps& sweeps) {
+  const std::vector<std::string> common = sweeps.common_sets();
+  MarkdownTable table({"criterion", "VIPS paper", "same sets", "ours", "CV paper", "same sets",
+                       "ours", "OIPS paper", "same sets", "ours"});
   for (const Criterion& c : criteria()) {
-    if (c.metric == Metric::nlpd && c.percent == 5.0 && c.outliers == 0) continue;
-    auto theirs = wins(c, [&](const std::string& data, const std::string& method) {
+    if (!is_in_the_paper(c)) continue;
+    std::map<std::string, OperatingPoint> points;
+    bool open = false;
+    for (const std::string& method : kMethods) {
+      points[method] = sweeps.point(method, c, common);
+      open = open || points[method].open;
+    }
+    const auto in_paper = [&](const std::string& data, const std::string& method) {
       return paper_cell(c, data, method);
-    });
-    auto ours = wins(
-        c, [&](const std::string& data, const std::string& method) -> std::optional<PaperCell> {
-          const auto m =
-              measured(method, operating_point(method, sweeps[method], c, required(method)), data);
-          if (!m) return std::nullopt;
-          return PaperCell{m->inducing, m->inducing_deviation, m->percent(c.metric)};
-        });
+    };
+    const auto here = [&](const std::string& data,
+                          const std::string& method) -> std::optional<PaperCell> {
+      const auto m = sweeps.measured(method, points[method].settled(), data);
+      if (!m) return std::nullopt;
+      return PaperCell{m->inducing, m->inducing_deviation, m->percent(c.metric)};
+    };
+    auto theirs = wins(c, uci_names(), in_paper);
+    auto theirs_there = wins(c, common, in_paper);
+    auto ours = wins(c, common, here);
     std::vector<std::string> row{criterion_text(c)};
     for (const std::string& method : kMethods) {
-      row.push_back(fmt::format("{}", theirs[method]));
-      row.push_back(fmt::format("{}", ours[method]));
+      const bool published = paper_operating_point(c, method).has_value();
+      row.push_back(published ? fmt::format("{}", theirs[method]) : "–");
+      row.push_back(published ? fmt::format("{}", theirs_there[method]) : "–");
+      row.push_back(open                       ? kNotRun
+                    : points[method].parameter ? fmt::format("{}", ours[method])
+                                               : "–");
     }
-    counts.add(std::move(row));
+    table.add(std::move(row));
   }
-  return out + counts.text();
+  return fmt::format(
+      "\n### Wins: on how many data sets a method meets the criterion with the smallest model\n\n"
+      "Of the paper on all six sets, and on those that all methods were run on here: {}. Ours on "
+      "the latter, at the operating points for these sets. –: no operating point.\n\n{}",
+      common.empty() ? "none" : join(common, ", "), table.text());
+}
+
+std::string operating_point_tables(const Results& results) {
+  const Sweeps sweeps(results);
+  std::string out = points_table(sweeps);
+  for (const Criterion& c : criteria()) {
+    if (is_in_the_paper(c)) out += criterion_table(sweeps, c);
+  }
+  return out + wins_table(sweeps);
 }
 
 }  // namespace

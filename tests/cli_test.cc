@@ -627,6 +627,26 @@ TEST_F(Cli, AFailedUpdateLeavesTheModel) {
   EXPECT_EQ(stored("model.ample"), before);
 }
 
+TEST_F(Cli, AStreamIsSavedWhileItGoesOn) {
+  Program program(folder_, {"fit", "-", "--batch-size", "50", "--save", "s.ample", "--save-every",
+                            "0", "--report", "r.jsonl"});
+  program.write("x1,x2,y\n" + join(rows_, 0, 120));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto saved_batches = [&] {
+    const std::string path = (folder_ / "s.ample").string();
+    return fs::exists(path) ? load(path).batches() : 0;
+  };
+  while (saved_batches() < 2) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  program.signal(SIGKILL);
+  program.wait();
+  store("part.csv", "x1,x2,y\n" + join(rows_, 0, 100));
+  succeed({"fit", "part.csv", "--batch-size", "50", "--save", "part.ample"});
+  EXPECT_EQ(stored("s.ample"), stored("part.ample"));
+}
+
 class Signals : public Cli, public ::testing::WithParamInterface<int> {
  protected:
   void wait_for_lines(std::size_t count) const {
@@ -651,6 +671,18 @@ TEST_P(Signals, WhileWaitingForInputKeepWhatWasLearnt) {
   store("part.csv", "x1,x2,y\n" + join(rows_, 0, 100));
   succeed({"fit", "part.csv", "--batch-size", "50", "--save", "part.ample"});
   EXPECT_EQ(stored("s.ample"), stored("part.ample"));
+}
+
+TEST_P(Signals, TwiceAtOnceAreOne) {
+  Program program(folder_,
+                  {"fit", "-", "--batch-size", "50", "--report", "r.jsonl", "--save", "s.ample"});
+  program.write("x1,x2,y\n" + join(rows_, 0, 120));
+  wait_for_lines(2);
+  program.signal(GetParam());
+  program.signal(SIGTERM);
+  const int code = program.wait().code;  // of the one that was delivered first
+  EXPECT_TRUE(code == 128 + GetParam() || code == 128 + SIGTERM) << code;
+  EXPECT_EQ(load((folder_ / "s.ample").string()).batches(), 2);
 }
 
 TEST_P(Signals, WhileLearningKeepTheLastCompleteBatch) {

@@ -115,19 +115,20 @@ TEST_F(Data, WhatIsMissingIsNamedWithTheCommandThatGetsIt) {
     return "";
   };
   EXPECT_EQ(message("concrete"),
-            fmt::format("uci/concrete.csv.gz is missing in {}; get it with: ample data fetch "
-                        "concrete",
+            fmt::format("uci/concrete.csv.gz is missing in {0}; get it with: ample data fetch "
+                        "concrete --data-dir {0}",
                         folder_.string()));
-  fs::create_directory(folder_ / "magnetic");
-  store("magnetic/1-loc.csv", "");
   EXPECT_EQ(
       message("magnetic"),
-      fmt::format("magnetic/1-mag.csv and 8 more are missing in {}; get them with: ample data "
-                  "fetch magnetic",
+      fmt::format("magnetic/1-loc.csv and 9 more are missing in {0}; get them with: ample data "
+                  "fetch magnetic --data-dir {0}",
                   folder_.string()));
   fs::create_directory(folder_ / "uci");
-  store(concrete_.path, "");
-  EXPECT_EQ(message("concrete"), "");
+  store(concrete_.path, "altered");
+  EXPECT_EQ(message("concrete"),
+            fmt::format("uci/concrete.csv.gz in {0} is altered: its check sum is not the published "
+                        "one; get it with: ample data fetch concrete --data-dir {0}",
+                        folder_.string()));
 }
 
 // ---- the command
