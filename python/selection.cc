@@ -149,8 +149,9 @@ Method checked(const Struct& m) {
 Index cap(std::optional<Index> max_inducing) { return max_inducing.value_or(kNoCap); }
 
 SelectionStop stop_from(const std::string& name) {
-  for (const auto stop : {SelectionStop::threshold, SelectionStop::pool_used_up,
-                          SelectionStop::no_variance, SelectionStop::cap, SelectionStop::size}) {
+  for (const auto stop :
+       {SelectionStop::threshold, SelectionStop::pool_used_up, SelectionStop::no_variance,
+        SelectionStop::jitter, SelectionStop::cap, SelectionStop::size}) {
     if (to_string(stop) == name) return stop;
   }
   throw std::invalid_argument(fmt::format("Selection: stop is '{}', which is no reason", name));

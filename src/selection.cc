@@ -100,6 +100,8 @@ class ReferenceValue {
     return value_;
   }
 
+  [[nodiscard]] bool is_optimum() const { return !schedule_ && std::isfinite(value_); }
+
  private:
   void use_optimum() {
     schedule_ = false;
@@ -120,26 +122,75 @@ class ReferenceValue {
   double value_ = std::numeric_limits<double>::infinity();
 };
 
-/// Adds points while the gap exceeds α.  `finish` turns what was taken into the result.
-template <class Append>
-SelectionStop grow(const Vips& vips, GreedyVariance& greedy, const IncrementalBound& bound,
-                   ReferenceValue& reference, const Append& append,
-                   const std::function<double()>& residual, double noise, Selection& out) {
-  for (;;) {
-    const double best = reference.at(greedy, bound);
-    const double lower = bound.value(residual());
-    const double alpha = vips.delta * std::abs(best - noise);
-    out.optimum = best;
-    out.lower_bound = lower;
-    out.threshold = alpha;
+/// Points taken for a batch, and what is known with them.
+struct Growth {
+  std::vector<Index> taken;  // places in the pool
+  SelectionStop stop;
+  double optimum, lower_bound, threshold;
+};
+
+/// Takes points while the gap exceeds α.
+///
+/// Jitter leaves L̂ below L* whatever is taken, by some ε/2σ² nats for an inducing variable, and
+/// more points are no remedy. Once those taken may have left α that way, all the others are taken
+/// too, to see what L̂ can reach, and as many are kept as come within α of that (decision 0004).
+template <class Append, class Residual>
+Growth grow(const Vips& vips, const SelectionProblem& p, double noise, GreedyVariance& greedy,
+            const IncrementalBound& bound, const Append& append, const Residual& residual) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  const double left_by_jitter = 0.5 * selection_jitter(p) / p.old.noise_variance;
+  const Index start = bound.size();
+  ReferenceValue reference(p, vips.reference, vips.pool);
+  double best = kUnknown;
+  double alpha = kUnknown;
+  std::vector<double> lower;  // L̂ by the number of points taken
+
+  const auto enough = [&](std::size_t taken, double reach) -> std::optional<SelectionStop> {
+    const Index M = start + static_cast<Index>(taken);
     // A model needs one point to remember anything at all.
-    if (bound.size() > 0 && std::isfinite(best) && best - lower <= alpha) {
-      return SelectionStop::threshold;
+    if (M > 0 && std::isfinite(best)) {
+      if (best - lower[taken] <= alpha) return SelectionStop::threshold;
+      if (reach - lower[taken] <= alpha) return SelectionStop::jitter;
     }
-    if (bound.size() >= vips.max_inducing) return SelectionStop::cap;
-    const auto taken = greedy.take_next();
-    if (!taken) return why_exhausted(greedy);
+    if (M >= vips.max_inducing) return SelectionStop::cap;
+    return std::nullopt;
+  };
+
+  const auto finish = [&](std::size_t taken, SelectionStop stop) {
+    const auto first = greedy.taken().begin();
+    return Growth{
+        {first, first + static_cast<std::ptrdiff_t>(taken)}, stop, best, lower[taken], alpha};
+  };
+
+  bool to_the_end = false;
+  for (std::size_t taken = 0;; ++taken) {
+    best = reference.at(greedy, bound);
+    alpha = vips.delta * std::abs(best - noise);
+    lower.push_back(bound.value(residual()));
+    if (!to_the_end) {
+      if (const auto stop = enough(taken, kUnknown)) return finish(taken, *stop);
+      to_the_end = reference.is_optimum() && static_cast<double>(taken) * left_by_jitter > alpha;
+    }
+    if (!greedy.take_next()) break;
     append();
+  }
+  const std::size_t all = lower.size() - 1;
+  if (reference.is_optimum()) {
+    for (std::size_t taken = 0; taken < all; ++taken) {
+      if (const auto stop = enough(taken, lower[all])) return finish(taken, *stop);
+    }
+  }
+  return finish(all, why_exhausted(greedy));
+}
+
+void report(const Growth& growth, double noise, Selection& selection) {
+  selection.stop = growth.stop;
+  selection.lower_bound = growth.lower_bound;
+  selection.noise_bound = noise;
+  // Else neither L* nor a bound on it could be computed: the gap is unknown, every point was taken.
+  if (std::isfinite(growth.optimum)) {
+    selection.optimum = growth.optimum;
+    selection.threshold = growth.threshold;
   }
 }
 
@@ -153,6 +204,8 @@ std::string_view to_string(SelectionStop stop) {
       return "pool used up";
     case SelectionStop::no_variance:
       return "no variance left";
+    case SelectionStop::jitter:
+      return "jitter";
     case SelectionStop::cap:
       return "cap";
     case SelectionStop::size:
@@ -170,7 +223,7 @@ double noise_bound(const State& old, const MatrixRef& X, const VectorRef& y,
 Selection Vips::select(const SelectionProblem& p) const {
   check_positive("vips", "delta", delta);
   const double noise = noise_bound(p.old, p.X, p.y, p.targets);
-  Selection out;
+  Selection selection;
   if (pool == Pool::batch) {
     GreedyVariance greedy(p.old.kernel, p.X, selection_jitter(p));
     if (p.old.size() > 0) greedy.start_from(p.old.Z, p.old.L);
@@ -180,39 +233,27 @@ Selection Vips::select(const SelectionProblem& p) const {
           "vips: the precision of the batch cannot be factorised; "
           "standardise the data or raise the lower bound of noise_variance");
     }
-    ReferenceValue value(p, reference, pool);
-    out.stop = grow(
-        *this, greedy, *bound, value, [&] { bound->append(greedy.Vt(), Vector()); },
-        [&] { return greedy.residual().sum(); }, noise, out);
-    out.Z = stack(p.old.Z, rows_of(p.X, greedy.taken()));
-    out.added = static_cast<Index>(greedy.taken().size());
-  } else {
-    const Index M_a = p.old.size();
-    const Matrix candidates = stack(p.old.Z, p.X);
-    GreedyVariance greedy(p.old.kernel, candidates, selection_jitter(p), M_a);
-    IncrementalBound bound(p.old, p.y);
-    ReferenceValue value(p, reference, pool);
-    const auto stop = grow(
-        *this, greedy, bound, value,
-        [&] {
-          bound.append(greedy.Vt().bottomRows(p.X.rows()), greedy.Vt().col(bound.size()).head(M_a));
-        },
-        [&] { return greedy.residual().tail(p.X.rows()).sum(); }, noise, out);
-    Selection chosen = from_pool(p, candidates, greedy.taken());
-    chosen.stop = stop;
-    chosen.optimum = out.optimum;
-    chosen.lower_bound = out.lower_bound;
-    chosen.threshold = out.threshold;
-    out = std::move(chosen);
+    const Growth growth = grow(
+        *this, p, noise, greedy, *bound, [&] { bound->append(greedy.Vt(), Vector()); },
+        [&] { return greedy.residual().sum(); });
+    selection.Z = stack(p.old.Z, rows_of(p.X, growth.taken));
+    selection.added = static_cast<Index>(growth.taken.size());
+    report(growth, noise, selection);
+    return selection;
   }
-  out.noise_bound = noise;
-  if (!std::isfinite(*out.optimum)) {
-    // Neither L* nor a bound on it could be computed: the gap is unknown, and every point was
-    // taken.
-    out.optimum.reset();
-    out.threshold.reset();
-  }
-  return out;
+  const Index M_a = p.old.size();
+  const Matrix candidates = stack(p.old.Z, p.X);
+  GreedyVariance greedy(p.old.kernel, candidates, selection_jitter(p), M_a);
+  IncrementalBound bound(p.old, p.y);
+  const Growth growth = grow(
+      *this, p, noise, greedy, bound,
+      [&] {
+        bound.append(greedy.Vt().bottomRows(p.X.rows()), greedy.Vt().col(bound.size()).head(M_a));
+      },
+      [&] { return greedy.residual().tail(p.X.rows()).sum(); });
+  selection = from_pool(p, candidates, growth.taken);
+  report(growth, noise, selection);
+  return selection;
 }
 
 Selection ConditionalVariance::select(const SelectionProblem& p) const {

@@ -308,6 +308,70 @@ TEST(Vips, EveryPointOfTheBatchIsTakenWhenTheThresholdIsOutOfReach) {
   EXPECT_EQ(s.Z.rows(), 12);
 }
 
+/// A batch almost without noise under a prior of large variance: the jitter is as large as σ².
+struct NoiselessProblem {
+  static constexpr double kNoise = 1e-6;
+  Kernel kernel = SquaredExponential{1e3, 0.3};
+  State old;
+  Batch batch;
+  NoiseModel targets;
+
+  explicit NoiselessProblem(Index M) : old(State::empty(kernel, kNoise, 1)), batch(wave(1, 120)) {
+    const Batch first = wave(2, 60);
+    if (M > 0) old = state_after(kernel, kNoise, first, M);
+    targets.observe(first.y);
+    targets.observe(batch.y);
+  }
+  static Batch wave(std::uint64_t seed, Index N) {
+    Random random(seed);
+    Batch batch{2.0 * random.normal(N, 1), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      batch.y[i] = std::sin(6.0 * batch.X(i, 0)) + std::sqrt(kNoise) * random.normal();
+    }
+    return batch;
+  }
+  [[nodiscard]] SelectionProblem view() const { return {old, batch.X, batch.y, targets, 0}; }
+  [[nodiscard]] double lower_bound(const Matrix& Z, double jitter) const {
+    OnlineBound bound(old, batch.X, batch.y);
+    EXPECT_TRUE(bound.factorize(kernel, kNoise, Z, jitter));
+    return bound.value();
+  }
+};
+
+TEST(Vips, WhatJitterTakesIsNotPaidForInPoints) {
+  for (const Index M : {0, 12}) {
+    const NoiselessProblem p(M);
+    const double jitter = M > 0 ? p.old.jitter : NoiselessProblem::kNoise;
+    const double best = optimum(p.old, p.batch.X, p.batch.y).value();
+    const double reach = p.lower_bound(stacked(p.old.Z, p.batch.X), jitter);
+    const double noise = noise_bound(p.old, p.batch.X, p.batch.y, p.targets);
+    // α is half of what is left below L* with every point of the batch.
+    const double delta = 0.5 * (best - reach) / std::abs(best - noise);
+
+    const Selection s = Vips{.delta = delta}.select(p.view());
+    EXPECT_EQ(s.stop, SelectionStop::jitter);
+    EXPECT_GT(*s.optimum - *s.lower_bound, *s.threshold);
+    // As many points as come within α of what is in reach, and no more.
+    EXPECT_LT(s.added, p.batch.X.rows());
+    EXPECT_GT(s.added, 10);
+    EXPECT_LE(reach - p.lower_bound(s.Z, jitter), *s.threshold);
+    EXPECT_GT(reach - p.lower_bound(s.Z.topRows(s.Z.rows() - 1), jitter), *s.threshold);
+
+    const Selection capped = Vips{.delta = delta, .max_inducing = M + 10}.select(p.view());
+    EXPECT_EQ(capped.stop, SelectionStop::cap);
+    EXPECT_EQ(capped.Z.rows(), M + 10);
+
+    const Selection anew = Vips{.delta = delta, .pool = Vips::Pool::old_and_batch}.select(p.view());
+    EXPECT_LT(anew.added, p.batch.X.rows());
+    EXPECT_LE(reach - p.lower_bound(anew.Z, jitter), *anew.threshold * (1.0 + 1e-6));
+
+    // Where α can be met it is met as ever.
+    const Selection wide = Vips{.delta = 4.0 * delta}.select(p.view());
+    EXPECT_EQ(wide.stop, SelectionStop::threshold);
+    EXPECT_LE(*wide.optimum - *wide.lower_bound, *wide.threshold);
+  }
+}
+
 // --- Conditional variance ----------------------------------------------------------------------
 
 double trace_left(const Problem& p, const Matrix& Z) {
@@ -563,6 +627,7 @@ TEST(SelectionStop, HasAName) {
   EXPECT_EQ(to_string(SelectionStop::threshold), "threshold");
   EXPECT_EQ(to_string(SelectionStop::pool_used_up), "pool used up");
   EXPECT_EQ(to_string(SelectionStop::no_variance), "no variance left");
+  EXPECT_EQ(to_string(SelectionStop::jitter), "jitter");
   EXPECT_EQ(to_string(SelectionStop::cap), "cap");
   EXPECT_EQ(to_string(SelectionStop::size), "size");
 }

@@ -41,6 +41,7 @@ enum class SelectionStop {
   threshold,     // its own criterion was met
   pool_used_up,  // every candidate was taken
   no_variance,   // what is left is determined by what was taken, to rounding
+  jitter,        // what is missing to the criterion is the jitter's: points would close less than α
   cap,           // the user's limit on M was reached
   size,          // a method of fixed size has that size
 };
@@ -115,6 +116,9 @@ inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 /// Vegas Inducing Point Selection: greedy variance, until the bound is within α of its optimum,
 ///   L* − L̂ ≤ α = δ |L* − L_noise|.
 /// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
+///
+/// On data almost without noise the jitter of the inducing variables alone may exceed a small α.
+/// Then the points are kept that come within α of what all of them reach (SelectionStop::jitter).
 struct Vips {
   /// From where: the batch alone, the old points staying (the paper's choice); or the old points
   /// and the batch together, so that old points that no longer help are dropped.
