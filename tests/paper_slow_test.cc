@@ -63,6 +63,24 @@ TEST(Paper, NavalHasTheModelSizeOfTheTable) {
   }
 }
 
+TEST(Paper, NavalAtASmallDeltaIsNotHeldUpByJitterOrRounding) {
+  // σ² is 1e-6 and the prior variance a thousand. The paper has 1389 points after all 20 batches.
+  if (!has_data()) GTEST_SKIP() << no_data();
+  const Stream data = experiments::load_uci(testing::data_dir(), "naval", 0);
+  ContinualGP gp(paper_options(0.005));
+  for (Index b = 0; b < 13; ++b) {
+    const Batch batch = data.train(b, 0);
+    const BatchReport r = gp.observe(batch.X, batch.y);
+    EXPECT_LT(r.inducing_added, 300) << b;
+    EXPECT_LT(r.fit.evaluations, 40) << b;
+    if (b > 2 && r.inducing_added > 60) {
+      EXPECT_EQ(r.stop, SelectionStop::jitter) << b;
+    }
+  }
+  EXPECT_GT(gp.size(), 700);
+  EXPECT_LT(gp.size(), 1200);
+}
+
 TEST(Paper, SkillcraftHasTheModelSizeOfTheTable) {
   if (!has_data()) GTEST_SKIP() << no_data();
   for (const std::uint64_t seed : {0U, 1U}) {

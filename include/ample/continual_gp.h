@@ -49,7 +49,8 @@ struct ContinualGPOptions {
   std::optional<Scaling> scaling;  // for Standardize::given
 
   /// The fit. A change of the bound far below α, the nats the selection was free to lose, cannot
-  /// matter: the fit stops when two steps in a row gain less than this share of α.
+  /// matter: the fit stops when two steps in a row gain less than this share of α, or than rounding
+  /// may change the bound by.
   MinimizeOptions fit;
   double fit_tolerance = 1e-4;
 
