@@ -9,7 +9,7 @@ namespace ample::cli {
 namespace {
 
 volatile std::sig_atomic_t signal_received = 0;
-volatile std::sig_atomic_t first_second = 0;  // when it came
+volatile std::sig_atomic_t time_of_signal = 0;  // when the first came, in seconds
 int nothing_to_read = -1;
 
 // Of one and the same wish to stop: timeout(1) sends its signal to the program and to its group.
@@ -25,9 +25,9 @@ std::time_t now() {
 extern "C" void note_signal(int signal) {
   if (signal_received == 0) {
     signal_received = signal;
-    first_second = static_cast<std::sig_atomic_t>(now());
+    time_of_signal = static_cast<std::sig_atomic_t>(now());
     ::dup2(nothing_to_read, STDIN_FILENO);
-  } else if (now() - first_second >= kSameWishSeconds) {
+  } else if (now() - time_of_signal >= kSameWishSeconds) {
     std::signal(signal, SIG_DFL);
     ::raise(signal);
   }

@@ -41,7 +41,7 @@ enum class SelectionStop {
   threshold,     // its own criterion was met
   pool_used_up,  // every candidate was taken
   no_variance,   // what is left is determined by what was taken, to rounding
-  jitter,        // what is missing to the criterion is the jitter's: points would close less than α
+  jitter,        // the jitter is in the way of the criterion: further points give less than α
   cap,           // the user's limit on M was reached
   size,          // a method of fixed size has that size
 };
