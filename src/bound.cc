@@ -438,19 +438,34 @@ State OnlineBound::absorb() {
   return state;
 }
 
-std::optional<double> optimum(const State& old, const MatrixRef& X, const VectorRef& y) {
+std::optional<double> optimum(const State& old, const MatrixRef& X, const VectorRef& y,
+                              double jitter) {
   check_columns("optimum", "X", X.cols(), old.dimension(), "the model's input dimension");
   check_rows("optimum", "y", y.size(), X.rows(), "the rows of X");
   const Index N = X.rows();
   Matrix C(N, N);
   old.kernel.evaluate_lower(X, C);
+  Matrix Vt;
+  if (old.size() > 0) {
+    Vt = old.kernel(X, old.Z);
+    solve_right(old.L, Op::transpose, Vt);
+    outer(-1.0, Vt, 1.0, C);
+  }
+  double residual = 0.0;
+  if (jitter > 0.0) {
+    // S = K_ff − VᵀV becomes S(S + εI)⁻¹S = S − εI + ε²(S + εI)⁻¹   (9′)
+    Matrix P = C;
+    P.diagonal().array() += jitter;
+    if (!cholesky(P)) return std::nullopt;
+    invert_from_cholesky(P);
+    residual = jitter * (static_cast<double>(N) - jitter * P.trace());
+    C.diagonal().array() -= jitter;
+    C.triangularView<Eigen::Lower>() += jitter * jitter * P;
+  }
   C.diagonal().array() += old.noise_variance;
   Vector e = y;
   if (old.size() > 0) {
     // Cov = K_ff − VᵀV + UᵀU,  U = L_D⁻¹V;   mean = Uᵀw   (3)
-    Matrix Vt = old.kernel(X, old.Z);
-    solve_right(old.L, Op::transpose, Vt);
-    outer(-1.0, Vt, 1.0, C);
     solve_right(old.L_D, Op::transpose, Vt);
     outer(1.0, Vt, 1.0, C);
     e.noalias() -= Vt * old.w;
@@ -458,7 +473,8 @@ std::optional<double> optimum(const State& old, const MatrixRef& X, const Vector
   if (!cholesky(C)) return std::nullopt;
   solve(C, Op::none, e);
   const double value = -0.5 * static_cast<double>(N) * std::log(2.0 * std::numbers::pi) -
-                       sum_log_diagonal(C) - 0.5 * e.squaredNorm();
+                       sum_log_diagonal(C) - 0.5 * e.squaredNorm() -
+                       0.5 * residual / old.noise_variance;
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 

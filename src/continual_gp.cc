@@ -210,7 +210,7 @@ BatchReport ContinualGP::observe(const MatrixRef& X_data, const VectorRef& y_dat
     if (!alpha && report.optimum) {
       alpha = Vips{}.delta * std::abs(*report.optimum - *report.noise_bound);
     }
-    if (alpha) {
+    if (alpha && options.fit_tolerance > 0.0) {
       // Under a θ_old that is all wrong, α is astronomical; a nat a row is as much as it may count.
       const double nats = std::min(*alpha, static_cast<double>(N));
       const double rounding = std::min(rounding_error(old, X, Z.rows()), kMostForRounding * nats);

@@ -25,6 +25,9 @@ constexpr Index kSmallBatch = 10'000;
 // Evaluations of the bound that a fit takes.
 constexpr double kFitEvaluations = 20.0;
 
+// Of α, what jitter may use without being made up for.
+constexpr double kShareForJitter = 0.25;
+
 // Û′ is evaluated anew each time M has grown by this factor, so that all of its evaluations
 // together cost about three times the last.
 constexpr double kScheduleRatio = 1.25;
@@ -129,58 +132,65 @@ struct Growth {
   double optimum, lower_bound, threshold;
 };
 
-/// Takes points while the gap exceeds α.
+/// Takes points while the gap exceeds α. `old` places of the pool hold inducing points already.
 ///
-/// Jitter leaves L̂ below L* whatever is taken, by some ε/2σ² nats for an inducing variable, and
-/// more points are no remedy. Once those taken may have left α that way, all the others are taken
-/// too, to see what L̂ can reach, and as many are kept as come within α of that (decision 0004).
+/// Jitter keeps L̂ below L* whatever is taken, by some ε/2σ² nats for a new inducing variable, and
+/// more points are no remedy. Once those taken may have left a quarter of α that way, or none is
+/// left to take, its cost J is computed, L* less what all points reach, and a gap of min(α + J, 4J)
+/// will do: jitter may use a quarter of α, what it takes beyond that is added to α (decision 0004).
 template <class Append, class Residual>
-Growth grow(const Vips& vips, const SelectionProblem& p, double noise, GreedyVariance& greedy,
-            const IncrementalBound& bound, const Append& append, const Residual& residual) {
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  const double left_by_jitter = 0.5 * selection_jitter(p) / p.old.noise_variance;
+Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise,
+            GreedyVariance& greedy, const IncrementalBound& bound, const Append& append,
+            const Residual& residual) {
+  const double jitter = selection_jitter(p);
   const Index start = bound.size();
   ReferenceValue reference(p, vips.reference, vips.pool);
-  double best = kUnknown;
-  double alpha = kUnknown;
+  double best = 0.0;
+  double alpha = 0.0;
+  double jitter_cost = 0.0;   // J, as far as it is known
   std::vector<double> lower;  // L̂ by the number of points taken
 
-  const auto enough = [&](std::size_t taken, double reach) -> std::optional<SelectionStop> {
+  const auto enough = [&](std::size_t taken) -> std::optional<SelectionStop> {
     const Index M = start + static_cast<Index>(taken);
     // A model needs one point to remember anything at all.
     if (M > 0 && std::isfinite(best)) {
-      if (best - lower[taken] <= alpha) return SelectionStop::threshold;
-      if (reach - lower[taken] <= alpha) return SelectionStop::jitter;
+      const double gap = best - lower[taken];
+      if (gap <= alpha) return SelectionStop::threshold;
+      if (gap <= std::min(alpha + jitter_cost, jitter_cost / kShareForJitter)) {
+        return SelectionStop::jitter;
+      }
     }
     if (M >= vips.max_inducing) return SelectionStop::cap;
     return std::nullopt;
   };
-
-  const auto finish = [&](std::size_t taken, SelectionStop stop) {
+  const auto growth = [&](std::size_t taken, SelectionStop stop) {
     const auto first = greedy.taken().begin();
     return Growth{
         {first, first + static_cast<std::ptrdiff_t>(taken)}, stop, best, lower[taken], alpha};
   };
 
-  bool to_the_end = false;
-  for (std::size_t taken = 0;; ++taken) {
+  double left_by_jitter = 0.0;
+  bool asked = false;
+  for (;;) {
     best = reference.at(greedy, bound);
     alpha = vips.delta * std::abs(best - noise);
     lower.push_back(bound.value(residual()));
-    if (!to_the_end) {
-      if (const auto stop = enough(taken, kUnknown)) return finish(taken, *stop);
-      to_the_end = reference.is_optimum() && static_cast<double>(taken) * left_by_jitter > alpha;
+    const std::size_t taken = lower.size() - 1;
+    if (const auto stop = enough(taken)) return growth(taken, *stop);
+
+    const auto next = greedy.take_next();
+    if (!asked && reference.is_optimum() && (!next || left_by_jitter > kShareForJitter * alpha)) {
+      asked = true;
+      const auto reach = next ? optimum(p.old, p.X, p.y, jitter) : lower[taken];
+      jitter_cost = best - reach.value_or(best);
+      for (std::size_t fewer = 0; fewer <= taken; ++fewer) {
+        if (const auto stop = enough(fewer)) return growth(fewer, *stop);
+      }
     }
-    if (!greedy.take_next()) break;
+    if (!next) return growth(taken, why_exhausted(greedy));
+    if (*next >= old) left_by_jitter += 0.5 * jitter / p.old.noise_variance;
     append();
   }
-  const std::size_t all = lower.size() - 1;
-  if (reference.is_optimum()) {
-    for (std::size_t taken = 0; taken < all; ++taken) {
-      if (const auto stop = enough(taken, lower[all])) return finish(taken, *stop);
-    }
-  }
-  return finish(all, why_exhausted(greedy));
 }
 
 void report(const Growth& growth, double noise, Selection& selection) {
@@ -234,7 +244,7 @@ Selection Vips::select(const SelectionProblem& p) const {
           "standardise the data or raise the lower bound of noise_variance");
     }
     const Growth growth = grow(
-        *this, p, noise, greedy, *bound, [&] { bound->append(greedy.Vt(), Vector()); },
+        *this, p, 0, noise, greedy, *bound, [&] { bound->append(greedy.Vt(), Vector()); },
         [&] { return greedy.residual().sum(); });
     selection.Z = stack(p.old.Z, rows_of(p.X, growth.taken));
     selection.added = static_cast<Index>(growth.taken.size());
@@ -246,7 +256,7 @@ Selection Vips::select(const SelectionProblem& p) const {
   GreedyVariance greedy(p.old.kernel, candidates, selection_jitter(p), M_a);
   IncrementalBound bound(p.old, p.y);
   const Growth growth = grow(
-      *this, p, noise, greedy, bound,
+      *this, p, M_a, noise, greedy, bound,
       [&] {
         bound.append(greedy.Vt().bottomRows(p.X.rows()), greedy.Vt().col(bound.size()).head(M_a));
       },

@@ -449,6 +449,27 @@ TEST_P(EveryBound, AddingEveryNewInputReachesTheOptimum) {
   });
 }
 
+TEST_P(EveryBound, OptimumWithJitterIsWhatEveryNewInputReaches) {
+  for_problems([](const Problem& p) {
+    for (const double jitter : {1e-6, 0.01, 1.0}) {
+      OnlineBound past(p.empty, p.first.X, p.first.y);
+      ASSERT_TRUE(past.factorize(p.kernel_old, p.noise_old, p.Z_a, jitter));
+      const State first = past.absorb();
+      for (const State* old : {&p.empty, &first}) {
+        OnlineBound bound(*old, p.second.X, p.second.y);
+        ASSERT_TRUE(
+            bound.factorize(old->kernel, old->noise_variance, stacked(old->Z, p.second.X), jitter));
+        const double best = optimum(*old, p.second.X, p.second.y).value();
+        const double reach = optimum(*old, p.second.X, p.second.y, jitter).value();
+        EXPECT_LE(relative_error(reach, bound.value()), kValueTolerance) << jitter;
+        if (jitter > 1e-3) {
+          EXPECT_LT(reach, best - 1e-3);
+        }
+      }
+    }
+  });
+}
+
 TEST_P(EveryBound, AtTheOldParametersThePastIsReusedUnchanged) {
   for_problems([](const Problem& p) {
     const State old = after_first(p);

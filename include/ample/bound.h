@@ -113,8 +113,10 @@ class OnlineBound {
 
 /// L* = log N(y; mean_old(X), Cov_old(X,X) + σ² I), the best value any Z_b can reach at θ = θ_old
 /// (9): the log predictive density of the batch. O(N³ + N M²). Empty if the factorisation fails.
+/// With a jitter ε: the value that is reached with Z_b = Z_a ∪ X, inducing variables of that jitter
+/// (9′). The difference is what jitter costs where every point is an inducing point.
 [[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
-                                            const VectorRef& y);
+                                            const VectorRef& y, double jitter = 0.0);
 
 /// Upper bounds on L*, for batches too large for optimum(), from inducing points that begin with
 /// the old ones, at θ = θ_old. `tight` spreads the residual variance over the new data only (10);

@@ -50,7 +50,7 @@ struct ContinualGPOptions {
 
   /// The fit. A change of the bound far below α, the nats the selection was free to lose, cannot
   /// matter: the fit stops when two steps in a row gain less than this share of α, or than rounding
-  /// may change the bound by.
+  /// may change the bound by. With 0 it goes on to the tolerances of `fit`.
   MinimizeOptions fit;
   double fit_tolerance = 1e-4;
 

@@ -117,8 +117,9 @@ inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 ///   L* − L̂ ≤ α = δ |L* − L_noise|.
 /// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
 ///
-/// On data almost without noise the jitter of the inducing variables alone may exceed a small α.
-/// Then the points are kept that come within α of what all of them reach (SelectionStop::jitter).
+/// On data almost without noise the jitter of the inducing variables alone, J = L* − L*_ε with
+/// every point of the batch (9′), may come near to a small α, or exceed it. If it takes more than
+/// a quarter of α, a gap of min(α + J, 4J) is enough (SelectionStop::jitter).
 struct Vips {
   /// From where: the batch alone, the old points staying (the paper's choice); or the old points
   /// and the batch together, so that old points that no longer help are dropped.
