@@ -40,6 +40,7 @@ def main(packages, learn, select=None, self_test=None, flags=()):
     parser.add_argument("stream", nargs="?", help="folder that dump_batches wrote for a data set")
     parser.add_argument("--delta", type=float, default=0.095, help="share of the information to lose")
     parser.add_argument("--fit-tolerance", type=float, default=0.0, help="also end a fit by this share of alpha")
+    parser.add_argument("--batches", type=int, help="learn the first ones of the stream only")
     parser.add_argument("--size", type=int, default=100, help="inducing points, where they are fixed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for a stream, where it may take hours")
     parser.add_argument("--out", help="where the result goes as JSON; else to standard output")
@@ -54,7 +55,7 @@ def main(packages, learn, select=None, self_test=None, flags=()):
         return self_test()
     if not options.stream:
         parser.error("name the folder of a stream")
-    stream = Stream(options.stream)
+    stream = Stream(options.stream, options.batches)
     job = select if select and options.select else learn
     result = repeated(lambda: job(stream, options))
     result["versions"] = {p: importlib.metadata.version(p) for p in packages}

@@ -7,9 +7,9 @@ import numpy as np
 
 
 class Stream:
-    """`batches` of (X, y) in their order, and the test set (X, y) of the whole stream."""
+    """`batches` of (X, y) in their order, all or the `first`, and the test set (X, y) of the whole stream."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, first=None):
         folder = Path(folder)
         about = json.loads((folder / "stream.json").read_text())
         self.name = about["name"]
@@ -20,7 +20,7 @@ class Stream:
 
         X, y = read("train.f64")
         ends = np.cumsum(about["rows"])
-        self.batches = [(X[end - n : end], y[end - n : end]) for n, end in zip(about["rows"], ends)]
+        self.batches = [(X[end - n : end], y[end - n : end]) for n, end in zip(about["rows"], ends)][:first]
         self.test = read("test.f64")
 
     @property
