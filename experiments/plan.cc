@@ -28,8 +28,6 @@ const std::vector<Line>& lines() {
   using enum Part;
   // The paper gives ranges, and of the values in them only those that became operating points.
   static const Values deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05, 0.035, 0.02, 0.015, 0.005};
-  static const Values wide_deltas{0.2, 0.14, 0.12, 0.095, 0.065, 0.05, 0.035, 0.02};
-  static const Values narrow_deltas{0.015, 0.005};
   static const Values etas{0.6, 0.5, 0.13, 0.1, 0.07, 0.06, 0.025, 0.005, 0.001};
   static const Values rhos{0.845, 0.93, 0.935, 0.95, 0.955, 0.96, 0.975};
   static const std::vector<int> all{0, 1, 2, 3, 4};
@@ -63,12 +61,11 @@ const std::vector<Line>& lines() {
       {"uci",             three,                  "oips",         rhos,          all,    recorded},
       {"uci",             three,                  "cv",           etas,          all,    recorded},
       {"uci",             {"elevators"},          "oips",         rhos,          one,    recorded},
-      {"uci",             {"bike", "kin8nm"},     "vips",         wide_deltas,   one,    recorded},
+      {"uci",             {"bike", "kin8nm"},     "vips",         deltas,        one,    recorded},
       {"uci",             {"naval", "elevators"}, "exact",        exact,         all,    recorded},
       {"uci",             {"bike"},               "exact",        exact,         one,    recorded},
       {"uci",             {"elevators"},          "cv",           etas,          one,    recorded},
       {"uci",             {"bike"},               "exact",        exact,         others, sweep},
-      {"uci",             {"bike", "kin8nm"},     "vips",         narrow_deltas, one,    sweep},
       {"uci",             {"bike", "kin8nm"},     "vips",         deltas,        others, sweep},
       {"uci",             {"elevators"},          "oips",         rhos,          others, sweep},
       {"uci",             {"bike", "kin8nm"},     "oips",         rhos,          all,    sweep},
