@@ -147,9 +147,11 @@ True
           },
           Unlocked(), "The state after this batch; factorise anew before anything else is asked.");
 
-  m.def("optimum", &optimum, "old"_a, "X"_a, "y"_a, Unlocked(),
-        "L*, the best value that the bound can reach with any inducing inputs; O(N³). None if the "
-        "factorisation fails.");
+  m.def(
+      "optimum", &optimum, "old"_a, "X"_a, "y"_a, "jitter"_a = 0.0, Unlocked(),
+      "L*, the best value that the bound can reach with any inducing inputs; O(N³). With a jitter, "
+      "the value that is reached with every row of X added, inducing variables of that jitter. "
+      "None if the factorisation fails.");
 
   nb::class_<EvidenceGradient>(m, "EvidenceGradient", "The gradient of the exact log evidence.")
       .def_ro("theta", &EvidenceGradient::theta, inside, "By the kernel's parameters, [P].")

@@ -442,6 +442,7 @@ std::optional<double> optimum(const State& old, const MatrixRef& X, const Vector
                               double jitter) {
   check_columns("optimum", "X", X.cols(), old.dimension(), "the model's input dimension");
   check_rows("optimum", "y", y.size(), X.rows(), "the rows of X");
+  if (!(jitter >= 0.0)) invalid("optimum: jitter is {}, but must be 0 or more", jitter);
   const Index N = X.rows();
   Matrix C(N, N);
   old.kernel.evaluate_lower(X, C);

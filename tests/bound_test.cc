@@ -841,6 +841,8 @@ TEST(Bound, ArgumentsThatDoNotFitAreRefused) {
             "OnlineBound: noise_variance is 0, but must be positive and finite");
   EXPECT_EQ(message([&] { (void)optimum(empty, wide, y); }),
             "optimum: X has 3 columns, but must have 2 (the model's input dimension)");
+  EXPECT_EQ(message([&] { (void)optimum(empty, X, y, -0.5); }),
+            "optimum: jitter is -0.5, but must be 0 or more");
   const SquaredExponential flat{1.0, {1, 2}};
   EXPECT_EQ(message([&] { (void)State::empty(flat, 0.1, 3); }),
             "kernel: lengthscale of se holds 2 numbers, but the inputs have 3 dimensions");

@@ -464,9 +464,9 @@ class OnlineBound:
         The state after this batch; factorise anew before anything else is asked.
         """
 
-def optimum(old: State, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]) -> float | None:
+def optimum(old: State, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], jitter: float = 0.0) -> float | None:
     """
-    L*, the best value that the bound can reach with any inducing inputs; O(N³). None if the factorisation fails.
+    L*, the best value that the bound can reach with any inducing inputs; O(N³). With a jitter, the value that is reached with every row of X added, inducing variables of that jitter. None if the factorisation fails.
     """
 
 class EvidenceGradient:
