@@ -144,6 +144,7 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
             const Residual& residual) {
   const double jitter = selection_jitter(p);
   const Index start = bound.size();
+  const auto candidates = static_cast<std::size_t>(greedy.residual().size());
   ReferenceValue reference(p, vips.reference, vips.pool);
   double best = 0.0;
   double alpha = 0.0;
@@ -156,7 +157,8 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
     if (M > 0 && std::isfinite(best)) {
       const double gap = best - lower[taken];
       if (gap <= alpha) return SelectionStop::threshold;
-      if (gap <= std::min(alpha + jitter_cost, jitter_cost / kShareForJitter)) {
+      if (taken < candidates &&
+          gap <= std::min(alpha + jitter_cost, jitter_cost / kShareForJitter)) {
         return SelectionStop::jitter;
       }
     }
