@@ -132,24 +132,24 @@ struct Growth {
   double optimum, lower_bound, threshold;
 };
 
-/// Takes points while the gap exceeds α. `old` places of the pool hold inducing points already.
+/// Takes points while the gap exceeds α. The pool begins with `old_in_pool` old inducing points.
 ///
 /// Jitter keeps L̂ below L* whatever is taken, by some ε/2σ² nats for a new inducing variable, and
 /// more points are no remedy. Once those taken may have left a quarter of α that way, or none is
 /// left to take, its cost J is computed, L* less what all points reach, and a gap of min(α + J, 4J)
 /// will do: jitter may use a quarter of α, what it takes beyond that is added to α (decision 0004).
 template <class Append, class Residual>
-Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise,
+Growth grow(const Vips& vips, const SelectionProblem& p, Index old_in_pool, double noise,
             GreedyVariance& greedy, const IncrementalBound& bound, const Append& append,
             const Residual& residual) {
   const double jitter = selection_jitter(p);
   const Index start = bound.size();
-  const auto candidates = static_cast<std::size_t>(greedy.residual().size());
+  const auto pool_size = static_cast<std::size_t>(greedy.residual().size());
   ReferenceValue reference(p, vips.reference, vips.pool);
   double best = 0.0;
   double alpha = 0.0;
-  double jitter_cost = 0.0;   // J, as far as it is known
-  std::vector<double> lower;  // L̂ by the number of points taken
+  std::optional<double> jitter_cost;  // J, once there was reason to compute it
+  std::vector<double> lower;          // L̂ by the number of points taken
 
   const auto enough = [&](std::size_t taken) -> std::optional<SelectionStop> {
     const Index M = start + static_cast<Index>(taken);
@@ -157,8 +157,8 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
     if (M > 0 && std::isfinite(best)) {
       const double gap = best - lower[taken];
       if (gap <= alpha) return SelectionStop::threshold;
-      if (taken < candidates &&
-          gap <= std::min(alpha + jitter_cost, jitter_cost / kShareForJitter)) {
+      const double J = jitter_cost.value_or(0.0);
+      if (taken < pool_size && gap <= std::min(alpha + J, J / kShareForJitter)) {
         return SelectionStop::jitter;
       }
     }
@@ -172,7 +172,6 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
   };
 
   double left_by_jitter = 0.0;
-  bool asked = false;
   for (;;) {
     best = reference.at(greedy, bound);
     alpha = vips.delta * std::abs(best - noise);
@@ -181,8 +180,8 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
     if (const auto stop = enough(taken)) return growth(taken, *stop);
 
     const auto next = greedy.take_next();
-    if (!asked && reference.is_optimum() && (!next || left_by_jitter > kShareForJitter * alpha)) {
-      asked = true;
+    const bool suspected = !next || left_by_jitter > kShareForJitter * alpha;
+    if (suspected && !jitter_cost && reference.is_optimum()) {
       const auto reach = next ? optimum(p.old, p.X, p.y, jitter) : lower[taken];
       jitter_cost = best - reach.value_or(best);
       for (std::size_t fewer = 0; fewer <= taken; ++fewer) {
@@ -190,12 +189,12 @@ Growth grow(const Vips& vips, const SelectionProblem& p, Index old, double noise
       }
     }
     if (!next) return growth(taken, why_exhausted(greedy));
-    if (*next >= old) left_by_jitter += 0.5 * jitter / p.old.noise_variance;
+    if (*next >= old_in_pool) left_by_jitter += 0.5 * jitter / p.old.noise_variance;
     append();
   }
 }
 
-void report(const Growth& growth, double noise, Selection& selection) {
+void record(const Growth& growth, double noise, Selection& selection) {
   selection.stop = growth.stop;
   selection.lower_bound = growth.lower_bound;
   selection.noise_bound = noise;
@@ -250,7 +249,7 @@ Selection Vips::select(const SelectionProblem& p) const {
         [&] { return greedy.residual().sum(); });
     selection.Z = stack(p.old.Z, rows_of(p.X, growth.taken));
     selection.added = static_cast<Index>(growth.taken.size());
-    report(growth, noise, selection);
+    record(growth, noise, selection);
     return selection;
   }
   const Index M_a = p.old.size();
@@ -264,7 +263,7 @@ Selection Vips::select(const SelectionProblem& p) const {
       },
       [&] { return greedy.residual().tail(p.X.rows()).sum(); });
   selection = from_pool(p, candidates, growth.taken);
-  report(growth, noise, selection);
+  record(growth, noise, selection);
   return selection;
 }
 
