@@ -26,7 +26,7 @@ ContinualGP frozen_model(const Batch& data) {
   options.selection = Vips{.max_inducing = kSize};
   ContinualGP gp(options);
   gp.observe(data.X, data.y);
-  ContinualGP::Checkpoint frozen = gp.checkpoint();
+  ContinualGP::Checkpoint frozen = *gp.checkpoint();
   frozen.options.refit_every = 0;
   return ContinualGP(std::move(frozen));
 }

@@ -128,7 +128,7 @@ Outcome judge(const Model& model, const Kernel& kernel, double noise_variance, d
 Outcome fit_exact(const Batch& all, const Hyperparameters& start, const Vector& grid) {
   const auto begin = std::chrono::steady_clock::now();
   ExactGP gp(start);
-  gp.fit(all.X, all.y, {.should_stop = [] { return interrupted() != 0; }});
+  gp.fit(all.X, all.y, {}, nullptr, [] { return interrupted() != 0; });
   stop_if_interrupted();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   const Hyperparameters& fitted = gp.hyperparameters();

@@ -51,12 +51,9 @@ ContinualGPOptions model_options(const FitOptions& options) {
   }
   model.refit_every = options.fixed_hyperparameters ? 0 : options.refit_every.value_or(1);
   model.seed = options.batching.seed;
-  using Standardize = ContinualGPOptions::Standardize;
   if (options.standardize == "first-batch") {
-    model.standardize = Standardize::first_batch;
-  } else if (options.standardize == "all") {
-    model.standardize = Standardize::given;
-  } else if (options.standardize != "none") {
+    model.scaling = Standardize::first_batch;
+  } else if (options.standardize != "all" && options.standardize != "none") {
     throw UsageError(fmt::format("--standardize is '{}', expected none, all or first-batch",
                                  options.standardize));
   }
@@ -79,7 +76,7 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
 void run(FitOptions& options) {
   ContinualGPOptions model = model_options(options);
   prepare_to_learn(options.learn, options.data);
-  const bool all = model.standardize == ContinualGPOptions::Standardize::given;
+  const bool all = options.standardize == "all";
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns =
@@ -92,8 +89,9 @@ void run(FitOptions& options) {
 
   BatchSource source(std::move(reader), columns, options.batching, all);
   if (all) {
-    model.scaling = source.scaling();
-    if (test) test->unit = model.scaling->target_scale;
+    const Scaling scaling = source.scaling();
+    model.scaling = scaling;
+    if (test) test->unit = scaling.target_scale;
   }
   const Notes notes{{kColumnsNote, to_note(columns)},
                     {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};

@@ -51,4 +51,9 @@ void stop_if_interrupted() {
   if (signal_received != 0) throw Interrupted{signal_received};
 }
 
+bool stop_on_signal() {
+  stop_if_interrupted();
+  return false;
+}
+
 }  // namespace ample::cli

@@ -20,4 +20,7 @@ void watch_for_signals();
 /// Throws Interrupted if a signal came.
 void stop_if_interrupted();
 
+/// For whoever asks whether to stop, a fit say: throws Interrupted if a signal came, else false.
+bool stop_on_signal();
+
 }  // namespace ample::cli

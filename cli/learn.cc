@@ -44,7 +44,7 @@ Score score_of(const ContinualGP& model, const TestSet& test) {
 
 BatchReport observe(ContinualGP& model, const Batch& batch) {
   try {
-    return model.observe(batch.X, batch.y);
+    return model.observe(batch.X, batch.y, {.should_stop = stop_on_signal});
   } catch (const std::invalid_argument& error) {  // of the model, so it is the data that do not fit
     throw DataError(error.what());
   }
@@ -165,15 +165,6 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
       ->type_name("N");
 }
 
-ContinualGP interruptible(const ContinualGP& model) {
-  ContinualGP::Checkpoint checkpoint = model.checkpoint();
-  checkpoint.options.fit.should_stop = [] {
-    stop_if_interrupted();
-    return false;
-  };
-  return ContinualGP(std::move(checkpoint));
-}
-
 void prepare_to_learn(LearnOptions& options, const std::string& data) {
   if (data == "-" && !options.save_every) options.save_every = kSaveStreamEvery;
   if (options.threads) set_threads(*options.threads);
@@ -183,7 +174,6 @@ void prepare_to_learn(LearnOptions& options, const std::string& data) {
 
 void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>& test,
            const Notes& notes, const LearnOptions& options, const std::string& command) {
-  model = interruptible(model);
   Outcome outcome;
   std::optional<Interrupted> interruption;
   const Clock::time_point start = Clock::now();

@@ -21,7 +21,7 @@ struct OwnedProblem {
   State old;
   Matrix X;
   Vector y;
-  NoiseModel targets;
+  TargetStatistics targets;
   std::uint64_t seed;
 
   [[nodiscard]] SelectionProblem view() const { return {old, X, y, targets, seed}; }
@@ -209,10 +209,10 @@ What a selection method returns: the inducing inputs and how they came about.
                            to_string(s.stop));
       });
 
-  nb::class_<NoiseModel>(m, "NoiseModel", "Running mean and variance of all targets.")
-      .def_ro("count", &NoiseModel::count)
-      .def_ro("mean", &NoiseModel::mean)
-      .def_prop_ro("variance", &NoiseModel::variance);
+  nb::class_<TargetStatistics>(m, "TargetStatistics", "Running mean and variance of all targets.")
+      .def_ro("count", &TargetStatistics::count)
+      .def_ro("mean", &TargetStatistics::mean)
+      .def_prop_ro("variance", &TargetStatistics::variance);
 
   nb::class_<OwnedProblem>(m, "SelectionProblem", "What a selection method is given.")
       .def_ro("old", &OwnedProblem::old, inside, "The state before this batch.")

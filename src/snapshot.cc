@@ -28,18 +28,14 @@ constexpr std::string_view kNotePrefix = "note.";
 // Far beyond any model, and far from overflow.
 constexpr Index kLargestCount = Index{1} << 52;
 
-using Standardize = ContinualGPOptions::Standardize;
-constexpr std::array<std::pair<std::string_view, Standardize>, 3> kStandardize = {{
-    {"none", Standardize::none},
-    {"first-batch", Standardize::first_batch},
-    {"given", Standardize::given},
-}};
+constexpr std::string_view kScalingNone = "none";
+constexpr std::string_view kScalingFirstBatch = "first-batch";
+constexpr std::string_view kScalingGiven = "given";
 
-std::string_view to_text(Standardize standardize) {
-  for (const auto& [text, value] : kStandardize) {
-    if (value == standardize) return text;
-  }
-  AMPLE_ASSERT(false);
+std::string_view scaling_text(const ContinualGPOptions& options) {
+  if (std::holds_alternative<Scaling>(options.scaling)) return kScalingGiven;
+  return std::get<Standardize>(options.scaling) == Standardize::none ? kScalingNone
+                                                                     : kScalingFirstBatch;
 }
 
 // ---- model → file ------------------------------------------------------------------------------
@@ -79,7 +75,7 @@ void write(Writer& out, const ContinualGPOptions& options) {
   }
   out.flag("search_start", options.search_start);
   out.number("refit_every", options.refit_every);
-  out.text("standardize", to_text(options.standardize));
+  out.text("standardize", scaling_text(options));
   out.number("seed", options.seed);
   out.number("fit_tolerance", options.fit_tolerance);
   out.number("fit.max_evaluations", options.fit.max_evaluations);
@@ -135,11 +131,11 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
   out.number("rows_seen", model.targets.count);
   out.number("targets.mean", model.targets.mean);
   out.number("targets.m2", model.targets.m2);
-  if (model.posterior) {
-    write(out, model.posterior->state());
-    write(out, model.scaling);
-  } else if (model.options.scaling) {
-    write(out, *model.options.scaling);
+  if (model.predictor) {
+    write(out, model.predictor->state());
+    write(out, model.predictor->scaling());
+  } else if (const auto* given = std::get_if<Scaling>(&model.options.scaling)) {
+    write(out, *given);
   }
   write(out, model.curvature);
   for (const auto& [key, value] : notes) out.text(fmt::format("{}{}", kNotePrefix, key), value);
@@ -277,32 +273,21 @@ SelectionMethod read_selection(Reader& in, const std::optional<SelectionMethod>&
   return custom ? *custom : make_selection(name, settings);
 }
 
-Standardize read_standardize(Reader& in) {
-  const std::string text = in.text("standardize");
-  for (const auto& [name, value] : kStandardize) {
-    if (name == text) return value;
-  }
-  reject("standardize is '{}', expected none, first-batch or given", shown(text));
-}
-
 ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ContinualGPOptions options;
   options.start = read_hyperparameters(in, kStartPrefix);
   options.selection = read_selection(in, custom);
   options.search_start = in.flag("search_start");
   options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
-  options.standardize = read_standardize(in);
   options.seed = in.count<std::uint64_t>("seed", 0, std::numeric_limits<std::uint64_t>::max());
-  options.fit_tolerance = in.number("fit_tolerance", 0.0);
-  options.fit.max_evaluations = in.count("fit.max_evaluations", 1, kMost);
-  options.fit.gradient_tolerance = in.number("fit.gradient_tolerance", 0.0);
-  options.fit.relative_value_tolerance = in.number("fit.relative_value_tolerance", 0.0);
-  options.fit.absolute_value_tolerance = in.number("fit.absolute_value_tolerance", 0.0);
+  options.fit_tolerance = in.number("fit_tolerance");
+  options.fit.max_evaluations = in.count("fit.max_evaluations", 0, kMost);
+  options.fit.gradient_tolerance = in.number("fit.gradient_tolerance");
+  options.fit.relative_value_tolerance = in.number("fit.relative_value_tolerance");
+  options.fit.absolute_value_tolerance = in.number("fit.absolute_value_tolerance");
   options.fit.memory = in.count("fit.memory", 0, kMost);
-  options.fit.max_step =
-      in.number("fit.max_step", std::numeric_limits<double>::denorm_min(), kInfinity);
+  options.fit.max_step = in.number("fit.max_step");
   return options;
 }
 
@@ -383,8 +368,8 @@ Curvature read_curvature(Reader& in) {
   return curvature;
 }
 
-NoiseModel read_targets(Reader& in) {
-  NoiseModel targets;
+TargetStatistics read_targets(Reader& in) {
+  TargetStatistics targets;
   targets.count = in.count("rows_seen", Index{0}, kLargestCount);
   targets.mean = in.number("targets.mean");
   targets.m2 = in.number("targets.m2", 0.0);
@@ -403,23 +388,22 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom) 
   }
   ContinualGP::Checkpoint model{.options = read_options(in, custom),
                                 .theta = read_hyperparameters(in, ""),
-                                .posterior = std::nullopt,
-                                .scaling = {},
+                                .predictor = nullptr,
                                 .targets = read_targets(in),
                                 .batches = in.count("batches", Index{0}, kLargestCount),
                                 .curvature = read_curvature(in)};
-  if (model.batches > model.targets.count || (model.batches == 0 && model.targets.count > 0)) {
-    reject("{} batches of {} rows, expected at least a row in each batch", model.batches,
-           model.targets.count);
+  const std::string scaling = in.text("standardize");
+  if (scaling == kScalingFirstBatch) {
+    model.options.scaling = Standardize::first_batch;
+  } else if (scaling != kScalingNone && scaling != kScalingGiven) {
+    reject("standardize is '{}', expected {}, {} or {}", shown(scaling), kScalingNone,
+           kScalingFirstBatch, kScalingGiven);
   }
-  const bool given = model.options.standardize == Standardize::given;
   if (model.batches > 0) {
     State state = read_state(in, model.theta);
-    model.scaling = read_scaling(in);
-    model.scaling.check(state.dimension());
-    if (given) model.options.scaling = model.scaling;
-    model.posterior.emplace(std::move(state));
-  } else if (given) {
+    model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));
+    if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
+  } else if (scaling == kScalingGiven) {
     model.options.scaling = read_scaling(in);
   }
   Notes notes = in.texts(kNotePrefix);
@@ -462,10 +446,10 @@ bool is_known(const std::string& selection) {
 }  // namespace
 
 void save(const ContinualGP& model, const std::string& path, const Notes& notes) {
-  const TensorFile file = to_file(model.checkpoint(), notes);
+  const TensorFile file = to_file(*model.checkpoint(), notes);
   // What could not be loaded again must not replace a file that could. A method of the user's own
   // is not in the file, so its name is all that is checked.
-  const SelectionMethod& selection = model.checkpoint().options.selection;
+  const SelectionMethod selection = model.checkpoint()->options.selection;
   std::optional<SelectionMethod> custom;
   if (!is_known(selection.name())) custom = selection;
   try {

@@ -92,7 +92,7 @@ class Snapshots : public ::testing::Test {
   static ContinualGP small_model() {
     Random random(7);
     ContinualGPOptions options;
-    options.standardize = ContinualGPOptions::Standardize::first_batch;
+    options.scaling = Standardize::first_batch;
     ContinualGP gp(options);
     for (int i = 0; i < 2; ++i) {
       const Batch batch = some_batch(random, 40, 2);
@@ -116,12 +116,12 @@ void expect_same_bits(const ContinualGP& a, const ContinualGP& b) {
   EXPECT_EQ(a.rows_seen(), b.rows_seen());
   EXPECT_EQ(a.kernel().to_string(), b.kernel().to_string());
   EXPECT_EQ(a.noise_variance(), b.noise_variance());
-  EXPECT_EQ(a.checkpoint().targets.mean, b.checkpoint().targets.mean);
-  EXPECT_EQ(a.checkpoint().targets.m2, b.checkpoint().targets.m2);
+  EXPECT_EQ(a.checkpoint()->targets.mean, b.checkpoint()->targets.mean);
+  EXPECT_EQ(a.checkpoint()->targets.m2, b.checkpoint()->targets.m2);
   ASSERT_EQ(a.size(), b.size());
   if (a.batches() == 0) return;
-  const State& s = a.checkpoint().posterior->state();
-  const State& t = b.checkpoint().posterior->state();
+  const State& s = a.checkpoint()->predictor->state();
+  const State& t = b.checkpoint()->predictor->state();
   expect_same_bits(s.Z, t.Z, "Z");
   expect_same_bits(s.L, t.L, "L");
   expect_same_bits(s.A, t.A, "A");
@@ -176,13 +176,12 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"FirstBatchScaling",
                 [] {
                   ContinualGPOptions options;
-                  options.standardize = ContinualGPOptions::Standardize::first_batch;
+                  options.scaling = Standardize::first_batch;
                   return options;
                 }},
         Variant{"GivenScaling",
                 [] {
                   ContinualGPOptions options;
-                  options.standardize = ContinualGPOptions::Standardize::given;
                   options.scaling = Scaling{Vector{{0.1, 0.2}}, Vector{{1.1, 0.7}}, 0.3, 2.0};
                   return options;
                 }},

@@ -538,7 +538,7 @@ class Selection:
 
     def __repr__(self) -> str: ...
 
-class NoiseModel:
+class TargetStatistics:
     """Running mean and variance of all targets."""
 
     @property
@@ -576,7 +576,7 @@ class SelectionProblem:
     def noise_variance(self) -> float: ...
 
     @property
-    def targets(self) -> NoiseModel: ...
+    def targets(self) -> TargetStatistics: ...
 
     @property
     def seed(self) -> int: ...
