@@ -85,9 +85,8 @@ bool OnlineBound::factorize(const Kernel& kernel, double noise_variance, const M
   }
 
   // At θ_old the old points keep their factor and W = I: a batch that only adds to the model costs
-  // what it adds. Copies of a kernel share their node, so this is one comparison of addresses.
-  const bool at_theta_old = nested_ && M_a > 0 && !jitter &&
-                            &kernel.node() == &old_.kernel.node() &&
+  // what it adds. That is asked by instance, one comparison of addresses.
+  const bool at_theta_old = nested_ && M_a > 0 && !jitter && kernel.same_instance(old_.kernel) &&
                             noise_variance == old_.noise_variance;
   const bool extended = at_theta_old && extend_prior();
   if (!extended && !factorize_prior(jitter)) return false;
