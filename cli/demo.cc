@@ -119,8 +119,8 @@ Outcome judge(const Model& model, const Kernel& kernel, double noise_variance, d
   o.nlpd =
       nlpd(f, p) + 0.5 * std::pow(kScenarioNoiseDeviation, 2) * p.variance.cwiseInverse().mean();
   for (const Parameter& parameter : kernel.parameters()) {
-    if (parameter.name.ends_with("lengthscale")) o.lengthscale = parameter.value;
-    if (parameter.name.ends_with("variance")) o.variance = parameter.value;
+    if (parameter.kind == Parameter::Kind::lengthscale) o.lengthscale = parameter.value;
+    if (parameter.kind == Parameter::Kind::variance) o.variance = parameter.value;
   }
   return o;
 }

@@ -43,7 +43,7 @@ ContinualGPOptions model_options(const FitOptions& options) {
   ContinualGPOptions model;
   if (!options.kernel.empty()) model.start.kernel = Kernel::parse(options.kernel);
   model.search_start = options.kernel.empty() && !options.fixed_hyperparameters;
-  model.start.noise_variance.values = {options.noise_variance};
+  model.start.noise_variance.value = options.noise_variance;
   model.start.check("--noise-variance");
   model.selection = make_selection(options.selection, options.settings);
   if (options.refit_every && *options.refit_every < 1) {

@@ -21,17 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Every hyperparameter, the noise variance last.
-std::vector<Parameter> parameters_of(const Hyperparameters& theta) {
-  std::vector<Parameter> all = theta.kernel.parameters();
-  all.push_back({.name = "noise_variance",
-                 .value = theta.noise(),
-                 .lower = theta.noise_variance.lower,
-                 .upper = theta.noise_variance.upper,
-                 .fixed = theta.noise_variance.is_fixed});
-  return all;
-}
-
 std::string how_scaled(const ContinualGPOptions& options) {
   if (std::holds_alternative<Scaling>(options.scaling)) return "given";
   return std::get<Standardize>(options.scaling) == Standardize::none ? "none" : "first-batch";
@@ -44,7 +33,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
   Json parameters = Json::array();
-  for (const Parameter& p : parameters_of(checkpoint.theta)) {
+  for (const Parameter& p : checkpoint.theta.parameters()) {
     parameters.push_back({{"name", p.name},
                           {"value", p.value},
                           {"lower", p.lower},
@@ -99,7 +88,7 @@ void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_
     pairs.emplace_back("target", *target);
   }
   pairs.emplace_back("kernel", model.kernel().to_string());
-  for (const Parameter& p : parameters_of(checkpoint.theta)) {
+  for (const Parameter& p : checkpoint.theta.parameters()) {
     pairs.emplace_back("  " + p.name,
                        p.fixed ? fmt::format("{:.6g}, fixed", p.value)
                                : fmt::format("{:.6g} in [{:g}, {:g}]", p.value, p.lower, p.upper));

@@ -103,9 +103,8 @@ void OnlineBound::place(const MatrixRef& Z) {
   }
 }
 
-// Copies of a kernel share their node, so this is one comparison of addresses.
 bool OnlineBound::at_theta_old(const Kernel& kernel, double noise_variance) const {
-  return nested_ != nullptr && &kernel.node() == &nested_->state().kernel.node() &&
+  return nested_ != nullptr && kernel.same_instance(nested_->state().kernel) &&
          noise_variance == nested_->state().noise_variance;
 }
 

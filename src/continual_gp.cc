@@ -141,7 +141,7 @@ class Update {
     // The very kernel of the state, not one of equal value: the bound knows by it that θ has not
     // moved.
     theta_.kernel = state_->kernel;
-    theta_.noise_variance.values = {state_->noise_variance};
+    theta_.noise_variance.value = state_->noise_variance;
     report_.seconds_fit = watch.seconds();
   }
 

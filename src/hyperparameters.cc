@@ -8,20 +8,9 @@
 namespace ample {
 namespace {
 
-/// All parameters in the order of x, fixed ones included.
-std::vector<Parameter> all(const Hyperparameters& h) {
-  std::vector<Parameter> out = h.kernel.parameters();
-  out.push_back({.name = "noise_variance",
-                 .value = h.noise(),
-                 .lower = h.noise_variance.lower,
-                 .upper = h.noise_variance.upper,
-                 .fixed = h.noise_variance.is_fixed});
-  return out;
-}
-
 /// The logarithms of one member of every free parameter.
 Vector logs(const Hyperparameters& h, auto member) {
-  const std::vector<Parameter> parameters = all(h);
+  const std::vector<Parameter> parameters = h.parameters();
   Vector x(static_cast<Index>(parameters.size()));
   Index n = 0;
   for (const Parameter& p : parameters) {
@@ -32,11 +21,15 @@ Vector logs(const Hyperparameters& h, auto member) {
 
 }  // namespace
 
-void Hyperparameters::check(std::string_view where) const {
-  if (noise_variance.values.size() != 1) {
-    invalid("{}: noise_variance holds {} numbers, but must hold one", where,
-            noise_variance.values.size());
+PositiveNumber::PositiveNumber(const Positive& positive)
+    : value(0.0), lower(positive.lower), upper(positive.upper), is_fixed(positive.is_fixed) {
+  if (positive.values.size() != 1) {
+    invalid("PositiveNumber: {} numbers are given, but it must be one", positive.values.size());
   }
+  value = positive.values.front();
+}
+
+void Hyperparameters::check(std::string_view where) const {
   check_positive(where, "the lower bound of noise_variance", noise_variance.lower);
   check_positive(where, "the upper bound of noise_variance", noise_variance.upper);
   // Written so that a NaN, and bounds in the wrong order, fail too.
@@ -46,9 +39,20 @@ void Hyperparameters::check(std::string_view where) const {
   }
 }
 
+std::vector<Parameter> Hyperparameters::parameters() const {
+  std::vector<Parameter> all = kernel.parameters();
+  all.push_back({.name = "noise_variance",
+                 .kind = Parameter::Kind::noise,
+                 .value = noise(),
+                 .lower = noise_variance.lower,
+                 .upper = noise_variance.upper,
+                 .fixed = noise_variance.is_fixed});
+  return all;
+}
+
 Index Hyperparameters::size() const {
   return static_cast<Index>(
-      std::ranges::count_if(all(*this), [](const Parameter& p) { return !p.fixed; }));
+      std::ranges::count_if(parameters(), [](const Parameter& p) { return !p.fixed; }));
 }
 
 Vector Hyperparameters::pack() const { return logs(*this, &Parameter::value); }
@@ -57,16 +61,16 @@ Vector Hyperparameters::upper() const { return logs(*this, &Parameter::upper); }
 
 Hyperparameters Hyperparameters::unpack(const Vector& x) const {
   check_rows("unpack", "x", x.size(), size(), "the free parameters");
-  const std::vector<Parameter> parameters = all(*this);
-  Vector values(static_cast<Index>(parameters.size()));
+  const std::vector<Parameter> all = parameters();
+  Vector values(static_cast<Index>(all.size()));
   Index next = 0;
-  for (Index i = 0; const Parameter& p : parameters) {
+  for (Index i = 0; const Parameter& p : all) {
     values[i++] = p.fixed ? p.value : std::clamp(std::exp(x[next++]), p.lower, p.upper);
   }
   const Index P = kernel.num_parameters();
   Hyperparameters out{.kernel = kernel.with_values(values.head(P)),
                       .noise_variance = noise_variance};
-  out.noise_variance.values.front() = values[P];
+  out.noise_variance.value = values[P];
   return out;
 }
 
@@ -76,7 +80,7 @@ void Hyperparameters::chain(const Vector& theta_gradient, double noise_gradient,
   check_rows("chain", "theta_gradient", theta_gradient.size(), P, "the kernel's parameters");
   out.resize(size());
   Index next = 0;
-  for (Index i = 0; const Parameter& p : all(*this)) {
+  for (Index i = 0; const Parameter& p : parameters()) {
     if (!p.fixed) out[next++] = p.value * (i < P ? theta_gradient[i] : noise_gradient);
     ++i;
   }

@@ -17,8 +17,7 @@ Kernel scale_lengthscales(const Kernel& kernel, double factor) {
   Vector values(static_cast<Index>(parameters.size()));
   for (Index p = 0; p < values.size(); ++p) {
     const Parameter& parameter = parameters[static_cast<std::size_t>(p)];
-    const bool scaled =
-        !parameter.fixed && parameter.name.find(".lengthscale") != std::string::npos;
+    const bool scaled = !parameter.fixed && parameter.kind == Parameter::Kind::lengthscale;
     values[p] = scaled ? std::clamp(factor * parameter.value, parameter.lower, parameter.upper)
                        : parameter.value;
   }

@@ -657,7 +657,7 @@ std::vector<HardStream> hard_streams() {
   const auto kernel = [](double variance, double lengthscale, double noise_variance) {
     return [=](ContinualGPOptions& o) {
       o.start.kernel = SquaredExponential{variance, lengthscale};
-      o.start.noise_variance.values = {noise_variance};
+      o.start.noise_variance.value = noise_variance;
     };
   };
   const auto same = [](Batch&, Index) {};
