@@ -35,49 +35,53 @@ inline double exp_negative(double a) {
 // Sums run in several registers at once: one alone would wait for its last addition each time.
 constexpr int kLanes = 4;
 
-AMPLE_INLINE double total(const Pack (&sum)[kLanes]) {
-  const Pack all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+template <int width>
+AMPLE_INLINE double total(const typename Pack<width>::Type (&sum)[kLanes]) {
+  const typename Pack<width>::Type all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   double out = 0.0;
-  for (int i = 0; i < kPack; ++i) out += all[i];
+  for (int i = 0; i < width; ++i) out += all[i];
   return out;
 }
 
 /// One pack of weigh_differences.
+template <int width>
 AMPLE_INLINE void weigh_pack(const double* x, double z, const double* w, Size at, double factor,
-                             double* x_bar, Pack& first, Pack& second) {
-  Pack delta;
-  Pack weighted;
-  load(x + at, delta);
-  load(w + at, weighted);
+                             double* x_bar, typename Pack<width>::Type& first,
+                             typename Pack<width>::Type& second) {
+  typename Pack<width>::Type delta;
+  typename Pack<width>::Type weighted;
+  load<width>(x + at, delta);
+  load<width>(w + at, weighted);
   delta -= z;
   weighted *= delta;
   first += weighted;
   second += weighted * delta;
   if (x_bar != nullptr) {
-    Pack sum;
-    load(x_bar + at, sum);
+    typename Pack<width>::Type sum;
+    load<width>(x_bar + at, sum);
     sum += factor * weighted;
-    store(sum, x_bar + at);
+    store<width>(sum, x_bar + at);
   }
 }
 
 }  // namespace
 
-AMPLE_VECTORISED
-void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z, double* s) {
+template <int width>
+AMPLE_INLINE void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z,
+                                   double* s) {
   // Sums stay in registers over all dimensions; kept in s, their traffic would bound this loop.
   Size i = 0;
-  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
-    Pack sum[kLanes] = {};
+  for (; i + kLanes * width <= n; i += kLanes * width) {
+    typename Pack<width>::Type sum[kLanes] = {};
     for (Size d = 0; d < dims; ++d) {
       for (int p = 0; p < kLanes; ++p) {
-        Pack a;
-        load(x + d * ldx + i + p * kPack, a);
+        typename Pack<width>::Type a;
+        load<width>(x + d * ldx + i + p * width, a);
         a -= z[d];
         sum[p] += a * a;
       }
     }
-    for (int p = 0; p < kLanes; ++p) store(sum[p], s + i + p * kPack);
+    for (int p = 0; p < kLanes; ++p) store<width>(sum[p], s + i + p * width);
   }
   for (Size k = i; k < n; ++k) s[k] = 0.0;
   for (Size d = 0; d < dims; ++d) {
@@ -88,6 +92,10 @@ void squared_distance(const double* x, Size ldx, Size n, Size dims, const double
     }
   }
 }
+
+AMPLE_FOR_EACH_WIDTH(void, squared_distance,
+                     (const double* x, Size ldx, Size n, Size dims, const double* z, double* s), x,
+                     ldx, n, dims, z, s)
 
 AMPLE_VECTORISED
 void dot_product(const double* x, Size ldx, Size n, Size dims, const double* z, double offset,
@@ -199,30 +207,32 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
   }
 }
 
-AMPLE_VECTORISED
-double dot(const double* a, const double* b, Size n) {
-  Pack sum[kLanes] = {};
+template <int width>
+AMPLE_INLINE double dot(const double* a, const double* b, Size n) {
+  typename Pack<width>::Type sum[kLanes] = {};
   Size i = 0;
-  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
+  for (; i + kLanes * width <= n; i += kLanes * width) {
     for (int p = 0; p < kLanes; ++p) {
-      Pack u;
-      Pack v;
-      load(a + i + p * kPack, u);
-      load(b + i + p * kPack, v);
+      typename Pack<width>::Type u;
+      typename Pack<width>::Type v;
+      load<width>(a + i + p * width, u);
+      load<width>(b + i + p * width, v);
       sum[p] += u * v;
     }
   }
-  for (; i + kPack <= n; i += kPack) {
-    Pack u;
-    Pack v;
-    load(a + i, u);
-    load(b + i, v);
+  for (; i + width <= n; i += width) {
+    typename Pack<width>::Type u;
+    typename Pack<width>::Type v;
+    load<width>(a + i, u);
+    load<width>(b + i, v);
     sum[0] += u * v;
   }
   double rest = 0.0;
   for (; i < n; ++i) rest += a[i] * b[i];
-  return total(sum) + rest;
+  return total<width>(sum) + rest;
 }
+
+AMPLE_FOR_EACH_WIDTH(double, dot, (const double* a, const double* b, Size n), a, b, n)
 
 AMPLE_VECTORISED
 void multiply(const double* a, const double* b, Size n, double factor, double* w) {
@@ -230,21 +240,21 @@ void multiply(const double* a, const double* b, Size n, double factor, double* w
   for (Size i = 0; i < n; ++i) w[i] = factor * a[i] * b[i];
 }
 
-AMPLE_VECTORISED
-Moments weigh_differences(const double* x, double z, const double* w, Size n, double factor,
-                          double* x_bar) {
-  Pack first[kLanes] = {};
-  Pack second[kLanes] = {};
+template <int width>
+AMPLE_INLINE Moments weigh_differences(const double* x, double z, const double* w, Size n,
+                                       double factor, double* x_bar) {
+  typename Pack<width>::Type first[kLanes] = {};
+  typename Pack<width>::Type second[kLanes] = {};
   Size i = 0;
-  for (; i + kLanes * kPack <= n; i += kLanes * kPack) {
+  for (; i + kLanes * width <= n; i += kLanes * width) {
     for (int p = 0; p < kLanes; ++p) {
-      weigh_pack(x, z, w, i + p * kPack, factor, x_bar, first[p], second[p]);
+      weigh_pack<width>(x, z, w, i + p * width, factor, x_bar, first[p], second[p]);
     }
   }
-  for (; i + kPack <= n; i += kPack) {
-    weigh_pack(x, z, w, i, factor, x_bar, first[0], second[0]);
+  for (; i + width <= n; i += width) {
+    weigh_pack<width>(x, z, w, i, factor, x_bar, first[0], second[0]);
   }
-  Moments moments{total(first), total(second)};
+  Moments moments{total<width>(first), total<width>(second)};
   for (; i < n; ++i) {
     const double delta = x[i] - z;
     const double weighted = w[i] * delta;
@@ -254,6 +264,11 @@ Moments weigh_differences(const double* x, double z, const double* w, Size n, do
   }
   return moments;
 }
+
+AMPLE_FOR_EACH_WIDTH(Moments, weigh_differences,
+                     (const double* x, double z, const double* w, Size n, double factor,
+                      double* x_bar),
+                     x, z, w, n, factor, x_bar)
 
 AMPLE_VECTORISED
 void add_sine_distance(const double* x, double z, Size n, double lengthscale, double* s) {

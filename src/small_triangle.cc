@@ -15,19 +15,19 @@ struct Coefficients {
   double inverse[kMost];  // of the diagonal
 };
 
-/// Columns j to j + columns − 1 of `packs`·8 rows of B: x_j = (b_j − Σ_{k<j} x_k c_jk) / d_j.
+/// Columns j to j + columns − 1 of `packs`·width rows of B: x_j = (b_j − Σ_{k<j} x_k c_jk) / d_j.
 /// Column j stands at B + j·step.
-template <int packs, int columns>
+template <int width, int packs, int columns>
 AMPLE_INLINE void solve_columns(const Coefficients& c, Size j, double* B, Size step) {
-  Pack x[columns][packs];
+  typename Pack<width>::Type x[columns][packs];
   for (int q = 0; q < columns; ++q) {
-    for (int p = 0; p < packs; ++p) load(B + (j + q) * step + p * kPack, x[q][p]);
+    for (int p = 0; p < packs; ++p) load<width>(B + (j + q) * step + p * width, x[q][p]);
   }
   for (Size k = 0; k < j; ++k) {
     const double* before = B + k * step;
     for (int p = 0; p < packs; ++p) {
-      Pack v;
-      load(before + p * kPack, v);
+      typename Pack<width>::Type v;
+      load<width>(before + p * width, v);
       for (int q = 0; q < columns; ++q) x[q][p] -= c.row[j + q][k] * v;
     }
   }
@@ -35,77 +35,82 @@ AMPLE_INLINE void solve_columns(const Coefficients& c, Size j, double* B, Size s
     for (int p = 0; p < packs; ++p) {
       for (int k = 0; k < q; ++k) x[q][p] -= c.row[j + q][j + k] * x[k][p];
       x[q][p] *= c.inverse[j + q];
-      store(x[q][p], B + (j + q) * step + p * kPack);
+      store<width>(x[q][p], B + (j + q) * step + p * width);
     }
   }
 }
 
-template <int packs>
+template <int width, int packs>
 AMPLE_INLINE void solve_rows(const Coefficients& c, Size n, double* B, Size step) {
   constexpr int kColumns = 4;
   Size j = 0;
-  for (; j + kColumns <= n; j += kColumns) solve_columns<packs, kColumns>(c, j, B, step);
-  for (; j < n; ++j) solve_columns<packs, 1>(c, j, B, step);
+  for (; j + kColumns <= n; j += kColumns) solve_columns<width, packs, kColumns>(c, j, B, step);
+  for (; j < n; ++j) solve_columns<width, packs, 1>(c, j, B, step);
 }
 
-AMPLE_VECTORISED
-void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
+template <int width>
+AMPLE_INLINE void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
   // Four columns at a time, so that each number loaded serves four products, and two packs of each:
   // eight sums hide the latency of a product. (More would be too many for AVX2.)
   constexpr int kPacks = 2;
   Size r = 0;
-  for (; r + kPacks * kPack <= rows; r += kPacks * kPack) solve_rows<kPacks>(c, n, B + r, step);
-  for (; r + kPack <= rows; r += kPack) solve_rows<1>(c, n, B + r, step);
+  for (; r + kPacks * width <= rows; r += kPacks * width)
+    solve_rows<width, kPacks>(c, n, B + r, step);
+  for (; r + width <= rows; r += width) solve_rows<width, 1>(c, n, B + r, step);
   if (r == rows) return;
   // The rest, made up to a whole pack.
-  alignas(64) double rest[kMost * kPack];
+  alignas(64) double rest[kMost * width];
   for (Size j = 0; j < n; ++j) {
-    for (Size i = 0; i < kPack; ++i) rest[j * kPack + i] = r + i < rows ? B[j * step + r + i] : 0.0;
+    for (Size i = 0; i < width; ++i) rest[j * width + i] = r + i < rows ? B[j * step + r + i] : 0.0;
   }
-  solve_rows<1>(c, n, rest, kPack);
+  solve_rows<width, 1>(c, n, rest, width);
   for (Size j = 0; j < n; ++j) {
-    for (Size i = 0; r + i < rows; ++i) B[j * step + r + i] = rest[j * kPack + i];
+    for (Size i = 0; r + i < rows; ++i) B[j * step + r + i] = rest[j * width + i];
   }
 }
 
-/// `packs`·8 rows of columns j and j + 1 of the working copy take what the columns before them
+AMPLE_FOR_EACH_WIDTH(void, solve_all_rows,
+                     (const Coefficients& c, Size n, double* B, Size step, Size rows), c, n, B,
+                     step, rows)
+
+/// `packs`·width rows of columns j and j + 1 of the working copy take what the columns before them
 /// give.
-template <int packs>
+template <int width, int packs>
 AMPLE_INLINE void update_two(double* A, Size j, Size row) {
-  Pack a0[packs];
-  Pack a1[packs];
+  typename Pack<width>::Type a0[packs];
+  typename Pack<width>::Type a1[packs];
   double* b0 = A + j * kMost + row;
   double* b1 = b0 + kMost;
   for (int p = 0; p < packs; ++p) {
-    load(b0 + p * kPack, a0[p]);
-    load(b1 + p * kPack, a1[p]);
+    load<width>(b0 + p * width, a0[p]);
+    load<width>(b1 + p * width, a1[p]);
   }
   for (Size k = 0; k < j; ++k) {
     const double* l = A + k * kMost;
     for (int p = 0; p < packs; ++p) {
-      Pack v;
-      load(l + row + p * kPack, v);
+      typename Pack<width>::Type v;
+      load<width>(l + row + p * width, v);
       a0[p] -= l[j] * v;
       a1[p] -= l[j + 1] * v;
     }
   }
   for (int p = 0; p < packs; ++p) {
-    store(a0[p], b0 + p * kPack);
-    store(a1[p], b1 + p * kPack);
+    store<width>(a0[p], b0 + p * width);
+    store<width>(a1[p], b1 + p * width);
   }
 }
 
 /// Cholesky of A [kMost,kMost], of which the first `size` rows and columns count; an even number.
-AMPLE_VECTORISED
-bool factorize(double* A, Size size) {
+template <int width>
+AMPLE_INLINE bool factorize(double* A, Size size) {
   constexpr int kPacks = 4;
   for (Size j = 0; j < size; j += 2) {
-    Size row = j / kPack * kPack;
-    for (; row + kPacks * kPack <= kMost && row + (kPacks - 1) * kPack < size;
-         row += kPacks * kPack) {
-      update_two<kPacks>(A, j, row);
+    Size row = j / width * width;
+    for (; row + kPacks * width <= kMost && row + (kPacks - 1) * width < size;
+         row += kPacks * width) {
+      update_two<width, kPacks>(A, j, row);
     }
-    for (; row < size; row += kPack) update_two<1>(A, j, row);
+    for (; row < size; row += width) update_two<width, 1>(A, j, row);
 
     double* a0 = A + j * kMost;
     double* a1 = a0 + kMost;
@@ -127,6 +132,8 @@ bool factorize(double* A, Size size) {
   }
   return true;
 }
+
+AMPLE_FOR_EACH_WIDTH(bool, factorize, (double* A, Size size), A, size)
 
 }  // namespace
 

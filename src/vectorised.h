@@ -14,8 +14,19 @@
     !defined(__SANITIZE_ADDRESS__)
 #define AMPLE_VECTORISED \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// The same for a function written as a template over the numbers in a register.
+#define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...)          \
+  __attribute__((target("arch=x86-64-v4"))) result name parameters { \
+    return name<8>(__VA_ARGS__);                                     \
+  }                                                                  \
+  __attribute__((target("arch=x86-64-v3"))) result name parameters { \
+    return name<4>(__VA_ARGS__);                                     \
+  }                                                                  \
+  __attribute__((target("default"))) result name parameters { return name<2>(__VA_ARGS__); }
 #else
 #define AMPLE_VECTORISED
+#define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...) \
+  result name parameters { return name<2>(__VA_ARGS__); }
 #endif
 
 // A part of such a function; it must become part of every copy.
@@ -23,16 +34,37 @@
 
 namespace ample {
 
-/// Eight numbers: one register of AVX-512 or two of AVX2; the compiler sees to that. A few of them
-/// in a local array stay in registers, which it does not grant an array of numbers.
-typedef double Pack __attribute__((vector_size(64)));                                 // NOLINT
-typedef double PackInMemory __attribute__((vector_size(64), aligned(8), may_alias));  // NOLINT
-constexpr std::ptrdiff_t kPack = 8;
+/// As many numbers as a register of the instruction set holds: of wider ones the compiler keeps
+/// most in memory. A few packs in a local array stay in registers, which it does not grant an array
+/// of numbers.
+template <int width>
+struct Pack;
+// NOLINTBEGIN(modernize-use-using): an attribute of a typedef
+template <>
+struct Pack<2> {
+  typedef double Type __attribute__((vector_size(16)));
+  typedef double InMemory __attribute__((vector_size(16), aligned(8), may_alias));
+};
+template <>
+struct Pack<4> {
+  typedef double Type __attribute__((vector_size(32)));
+  typedef double InMemory __attribute__((vector_size(32), aligned(8), may_alias));
+};
+template <>
+struct Pack<8> {
+  typedef double Type __attribute__((vector_size(64)));
+  typedef double InMemory __attribute__((vector_size(64), aligned(8), may_alias));
+};
+// NOLINTEND(modernize-use-using)
 
 // By reference: how a vector is passed or returned depends on the instruction set.
-AMPLE_INLINE void load(const double* p, Pack& to) {
-  to = *reinterpret_cast<const PackInMemory*>(p);
+template <int width>
+AMPLE_INLINE void load(const double* p, typename Pack<width>::Type& to) {
+  to = *reinterpret_cast<const typename Pack<width>::InMemory*>(p);
 }
-AMPLE_INLINE void store(const Pack& from, double* p) { *reinterpret_cast<PackInMemory*>(p) = from; }
+template <int width>
+AMPLE_INLINE void store(const typename Pack<width>::Type& from, double* p) {
+  *reinterpret_cast<typename Pack<width>::InMemory*>(p) = from;
+}
 
 }  // namespace ample
