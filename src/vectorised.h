@@ -14,7 +14,12 @@
     !defined(__SANITIZE_ADDRESS__)
 #define AMPLE_VECTORISED \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-// The same for a function written as a template over the numbers in a register.
+// The same for a function written as a template over the numbers in a register. clang has no
+// versions by level, but splits what is too wide for a register by itself.
+#if defined(__clang__)
+#define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...) \
+  AMPLE_VECTORISED result name parameters { return name<8>(__VA_ARGS__); }
+#else
 #define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...)          \
   __attribute__((target("arch=x86-64-v4"))) result name parameters { \
     return name<8>(__VA_ARGS__);                                     \
@@ -23,6 +28,7 @@
     return name<4>(__VA_ARGS__);                                     \
   }                                                                  \
   __attribute__((target("default"))) result name parameters { return name<2>(__VA_ARGS__); }
+#endif
 #else
 #define AMPLE_VECTORISED
 #define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...) \
