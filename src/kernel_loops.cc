@@ -67,8 +67,8 @@ AMPLE_INLINE void weigh_pack(const double* x, double z, const double* w, Size at
 }  // namespace
 
 template <int width>
-AMPLE_INLINE void squared_distance(const double* x, Size ldx, Size n, Size dims, const double* z,
-                                   double* s) {
+AMPLE_INLINE void squared_distance_in_packs(const double* x, Size ldx, Size n, Size dims,
+                                            const double* z, double* s) {
   // Sums stay in registers over all dimensions; kept in s, their traffic would bound this loop.
   Size i = 0;
   for (; i + kLanes * width <= n; i += kLanes * width) {
@@ -208,7 +208,7 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 }
 
 template <int width>
-AMPLE_INLINE double dot(const double* a, const double* b, Size n) {
+AMPLE_INLINE double dot_in_packs(const double* a, const double* b, Size n) {
   typename Pack<width>::Type sum[kLanes] = {};
   Size i = 0;
   for (; i + kLanes * width <= n; i += kLanes * width) {
@@ -241,8 +241,8 @@ void multiply(const double* a, const double* b, Size n, double factor, double* w
 }
 
 template <int width>
-AMPLE_INLINE Moments weigh_differences(const double* x, double z, const double* w, Size n,
-                                       double factor, double* x_bar) {
+AMPLE_INLINE Moments weigh_differences_in_packs(const double* x, double z, const double* w, Size n,
+                                                double factor, double* x_bar) {
   typename Pack<width>::Type first[kLanes] = {};
   typename Pack<width>::Type second[kLanes] = {};
   Size i = 0;

@@ -49,7 +49,8 @@ AMPLE_INLINE void solve_rows(const Coefficients& c, Size n, double* B, Size step
 }
 
 template <int width>
-AMPLE_INLINE void solve_all_rows(const Coefficients& c, Size n, double* B, Size step, Size rows) {
+AMPLE_INLINE void solve_all_rows_in_packs(const Coefficients& c, Size n, double* B, Size step,
+                                          Size rows) {
   // Four columns at a time, so that each number loaded serves four products, and two packs of each:
   // eight sums hide the latency of a product. (More would be too many for AVX2.)
   constexpr int kPacks = 2;
@@ -102,7 +103,7 @@ AMPLE_INLINE void update_two(double* A, Size j, Size row) {
 
 /// Cholesky of A [kMost,kMost], of which the first `size` rows and columns count; an even number.
 template <int width>
-AMPLE_INLINE bool factorize(double* A, Size size) {
+AMPLE_INLINE bool factorize_in_packs(double* A, Size size) {
   constexpr int kPacks = 4;
   for (Size j = 0; j < size; j += 2) {
     Size row = j / width * width;

@@ -18,21 +18,23 @@
 // versions by level, but splits what is too wide for a register by itself.
 #if defined(__clang__)
 #define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...) \
-  AMPLE_VECTORISED result name parameters { return name<8>(__VA_ARGS__); }
+  AMPLE_VECTORISED result name parameters { return name##_in_packs<8>(__VA_ARGS__); }
 #else
 #define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...)          \
   __attribute__((target("arch=x86-64-v4"))) result name parameters { \
-    return name<8>(__VA_ARGS__);                                     \
+    return name##_in_packs<8>(__VA_ARGS__);                          \
   }                                                                  \
   __attribute__((target("arch=x86-64-v3"))) result name parameters { \
-    return name<4>(__VA_ARGS__);                                     \
+    return name##_in_packs<4>(__VA_ARGS__);                          \
   }                                                                  \
-  __attribute__((target("default"))) result name parameters { return name<2>(__VA_ARGS__); }
+  __attribute__((target("default"))) result name parameters {        \
+    return name##_in_packs<2>(__VA_ARGS__);                          \
+  }
 #endif
 #else
 #define AMPLE_VECTORISED
 #define AMPLE_FOR_EACH_WIDTH(result, name, parameters, ...) \
-  result name parameters { return name<2>(__VA_ARGS__); }
+  result name parameters { return name##_in_packs<2>(__VA_ARGS__); }
 #endif
 
 // A part of such a function; it must become part of every copy.
