@@ -1,6 +1,5 @@
 // The innermost loops of the kernels: plain arrays in, plain arrays out, vectorised for the
-// processor at hand (function multiversioning) with libmvec's exp, log, sin and cos. Nothing here
-// may include Eigen: these functions are compiled for several instruction sets.
+// processor at hand (simd.h).
 //
 // s is a scaled squared distance; g(s) a profile with g(0) = 1; dg its derivative with respect to
 // s.

@@ -28,7 +28,7 @@ using testing::message;
 using testing::Random;
 using testing::relative_error;
 
-// libmvec promises 4 ulp; what goes into the exponential adds a few more.
+// A logarithm is good to 4 ulp, and what goes into the exponential adds a few more.
 constexpr double kValueTolerance = 1e-12;
 constexpr double kGradientTolerance = 1e-6;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
