@@ -42,7 +42,8 @@ struct OwnedEvidence {
   Matrix X;
   Vector y;
   ExactEvidence evidence;
-  bool ready = false;
+  bool has_value = false;
+  bool ready = false;  // the factor is there: the gradient uses it up, the value stays
 };
 
 }  // namespace
@@ -162,13 +163,17 @@ True
       .def(
           "factorize",
           [](OwnedEvidence& self, const Kernel& kernel, double noise_variance) {
-            self.ready = false;
-            self.ready = self.evidence.factorize(kernel, noise_variance);
+            self.has_value = self.ready = false;
+            self.has_value = self.ready = self.evidence.factorize(kernel, noise_variance);
             return self.ready;
           },
           "kernel"_a, "noise_variance"_a, Unlocked(),
           "Factorises at these hyperparameters; False if that fails.")
-      .def_prop_ro("value", [](const OwnedEvidence& self) { return self.evidence.value(); })
+      .def_prop_ro("value",
+                   [](const OwnedEvidence& self) {
+                     check_ready(self.has_value);
+                     return self.evidence.value();
+                   })
       .def(
           "gradient",
           [](OwnedEvidence& self) {

@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "greedy_variance.h"
 #include "incremental_bound.h"
+#include "jitter.h"
 
 namespace ample::python {
 namespace {
@@ -73,7 +74,9 @@ class Greedy {
  private:
   static double jitter(const OwnedProblem& p) {
     if (p.old.size() > 0) return p.old.jitter;
-    return 1e-8 * p.old.kernel.diagonal(p.X).mean();  // derivation §1
+    const double mean_variance = p.old.kernel.diagonal(p.X).mean();
+    return first_jitter(mean_variance, p.old.noise_variance)
+        .value(mean_variance, p.old.noise_variance);
   }
 
   void start() {
