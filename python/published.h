@@ -1,9 +1,9 @@
 // A model that some threads read while another changes it. The bindings release Python's lock, so
 // nothing else keeps threads apart.
 //
-// A change is made to a copy, which then takes the place of the model; a reader keeps the model it
-// began with. So no reader waits for a change or sees half of one, and a change that throws leaves
-// the model as it was.
+// A change is made to a copy, which then replaces the model; a reader keeps the model it started
+// with. So no reader waits for a change or sees part of one, and a change that throws leaves the
+// model as it was.
 #pragma once
 
 #include <atomic>

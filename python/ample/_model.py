@@ -6,7 +6,7 @@ import numpy as np
 
 from ._ample import ContinualGP, Kernel, SquaredExponential, Vips
 
-# What a model is made with. It cannot be changed afterwards.
+# What a model is made with and cannot change afterwards. The seed has a name of its own in each.
 _PARAMETERS = (
     "kernel",
     "delta",
@@ -17,12 +17,14 @@ _PARAMETERS = (
     "refit_every",
     "fixed_hyperparameters",
     "max_evaluations",
+    "random_state",
+    "seed",
 )
 
 
 def model_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters of a model that is made now."""
-    return {name: getattr(estimator, name) for name in _PARAMETERS}
+    return {name: getattr(estimator, name) for name in _PARAMETERS if hasattr(estimator, name)}
 
 
 def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> None:
@@ -31,8 +33,8 @@ def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> N
         now = getattr(estimator, name)
         if now is not before and not np.all(now == before):
             raise ValueError(
-                f"{name} was {before!r} when the model was made and is {now!r} now, but a model "
-                f"that has learnt cannot change it: {remedy}"
+                f"{name} was {before!r} when the model was made and is {now!r} now, but cannot "
+                f"change once the model has learnt: {remedy}"
             )
 
 

@@ -28,8 +28,8 @@ def _number(name: Hashable, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(
-            f"learn_one: {name} is {value!r}, but must be a number; a time minus a start, over a "
-            "unit, is one"
+            f"learn_one: {name} is {value!r}, but must be a number; from a time subtract an origin and "
+            "divide by a unit"
         ) from None
 
 
@@ -102,7 +102,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         """Learns from the buffer now. If that fails or is interrupted, the buffer is kept."""
         if not self._buffer:
             return
-        check_unchanged(self, self._made_with, "clone() makes another")
+        check_unchanged(self, self._made_with, "clone() makes a new estimator")
         if self._gp is None:
             means, made_with = self._first_means(), model_parameters(self)
             gp = new_model(self, len(means), self.seed)

@@ -41,7 +41,7 @@ def _is_plain(array: Any, dimensions: int) -> bool:
 
 
 def _refuse_times(name: str, data: Any) -> None:
-    """NumPy would turn them into numbers without a word, nanoseconds since 1970 say."""
+    """NumPy would silently turn them into numbers, such as nanoseconds since 1970."""
     types: Any = getattr(data, "schema", None)  # of polars
     if types is None:
         types = getattr(data, "dtypes", None)  # of pandas
@@ -55,16 +55,16 @@ def _refuse_times(name: str, data: Any) -> None:
         if holds_times:
             where = name if column is None else f"column {column!r} of {name}"
             raise ValueError(
-                f"{where} holds times ({kind}), but must hold numbers: subtract a start and divide "
-                "by a unit, such as (t - t[0]) / numpy.timedelta64(1, 'h')"
+                f"{where} holds times ({kind}), but must hold numbers: subtract an origin and divide "
+                "by a unit, as in (t - t[0]) / numpy.timedelta64(1, 'h')"
             )
 
 
 def _refuse_other(call: str, arguments: dict[str, Any]) -> None:
     if "sample_weight" in arguments:
         raise TypeError(
-            f"{call}: sample_weight needs a noise variance of its own for each row, which the model "
-            "does not have; leave it out"
+            f"{call}: sample_weight needs a noise variance for each row, but the model has one for all; "
+            "leave it out"
         )
     if arguments:
         raise TypeError(f"{call}: unexpected argument {next(iter(arguments))!r}")
@@ -102,8 +102,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     history_size : int or None
         How many of the latest reports ``history_`` keeps; None keeps all.
     progress : bool or callable
-        Whether a line on standard error shows how far a call has come; or a function that wraps the
-        sequence of batches to show it, such as ``tqdm``.
+        Whether to show progress in a line on standard error; or a function that wraps the sequence of
+        batches and shows it, such as ``tqdm``.
     random_state : int, RandomState or None
         For selection methods that draw random numbers.
 
@@ -120,10 +120,9 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Any thread may predict while another learns: it does so from the model as it was before the batch
-    in work. ``set_params`` changes ``batch_size``, ``history_size`` and ``progress`` at once; the
-    other parameters are those of a model yet to be made, and ``partial_fit`` refuses to go on with
-    changed ones.
+    Threads may predict while another learns; they use the model as it was before the current batch.
+    ``batch_size``, ``history_size`` and ``progress`` may be changed at any time. The other parameters
+    belong to the model: ``partial_fit`` refuses to continue if one has changed.
 
     Examples
     --------
@@ -176,7 +175,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
         """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past.
 
-        If it fails or is interrupted, the estimator is as it was before.
+        After an error or Ctrl-C, the estimator is as it was before.
         """
         _refuse_other("fit", other)
         new, X, y = self._begin(X, y)
@@ -188,8 +187,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
         """Learns from further data, in batches of at most ``batch_size`` rows.
 
-        If it fails or is interrupted by Ctrl-C, the batches before are learnt and the one in work is
-        not: ``gp_.rows_seen`` says how far it came.
+        After an error or Ctrl-C, every batch before the current one has been learnt and the current one
+        has not; ``gp_.rows_seen`` says how far it got.
         """
         _refuse_other("partial_fit", other)
         if not hasattr(self, "gp_"):
@@ -197,7 +196,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             for _ in new._learn(X, y):
                 self.__dict__ = new.__dict__  # from its first batch on
             return self
-        check_unchanged(self, self._made_with, "fit() starts anew, clone() makes another")
+        check_unchanged(self, self._made_with, "fit() starts again, clone() makes a new estimator")
         if not (self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y)):
             X, y = self._checked(X, y, reset=False)
         for _ in self._learn(X, y):
@@ -262,12 +261,12 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         observation: bool = False,
     ) -> Any:
-        """The mean at X, with ``return_std`` or ``return_cov`` as a pair with the deviation [N] or
-        covariance [N, N]: of the function, or with ``observation`` of new observations of it.
+        """The mean at X; with ``return_std`` or ``return_cov``, also the standard deviation [N] or the
+        covariance [N, N], of the function or, with ``observation``, of new observations of it.
 
-        The function is what ``GaussianProcessRegressor`` of scikit-learn predicts if its noise is
-        ``alpha``. If its noise is a ``WhiteKernel``, it predicts observations: ``observation=True``.
-        Intervals for new targets need the latter.
+        scikit-learn's ``GaussianProcessRegressor`` predicts the function if its noise is given as
+        ``alpha``, and observations if it is a ``WhiteKernel``. Intervals for new targets are those of
+        observations.
         """
         if return_std and return_cov:
             raise ValueError("predict: at most one of return_std and return_cov can be asked for")

@@ -1,4 +1,4 @@
-"""How a model says that something is wrong with it."""
+"""Warnings about a model."""
 
 import os
 import sys
@@ -9,10 +9,10 @@ _PACKAGE = os.path.dirname(__file__)
 
 
 class AmpleWarning(UserWarning):
-    """Something about the data or the model that makes its predictions less than they could be.
+    """Something about the data or the model that may make predictions worse than they could be.
 
-    The estimators warn after the batch in which it was noticed; the texts are in the report of that
-    batch too. As with any warning, a filter hides it or makes it an error:
+    The estimators warn after the batch that shows it; the report of that batch has the same text. The
+    usual filters apply:
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", ample.AmpleWarning)
@@ -20,7 +20,7 @@ class AmpleWarning(UserWarning):
 
 
 def warn(report: Any) -> None:
-    """Shows what a batch's report warns of, as of the line that called into the package."""
+    """Issues a report's warnings as if from the line that called into the package."""
     messages = getattr(report, "warnings", ())
     if not messages:
         return

@@ -210,6 +210,7 @@ def test_what_interrupts_partial_fit_leaves_whole_batches(data, error, first):
         {"refit_every": 2},
         {"fixed_hyperparameters": True},
         {"max_evaluations": 3},
+        {"random_state": 1},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -278,7 +279,7 @@ def test_weights_are_refused_with_what_they_would_need(data):
     X, y = data
     model = ample.ContinualGPRegressor()
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(TypeError, match="sample_weight needs a noise variance .* for each row"):
+        with pytest.raises(TypeError, match="sample_weight needs a noise variance for each row"):
             call(X, y, sample_weight=np.ones(len(y)))
         with pytest.raises(TypeError, match="unexpected argument 'weight'"):
             call(X, y, weight=np.ones(len(y)))
