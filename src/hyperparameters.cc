@@ -8,20 +8,9 @@
 namespace ample {
 namespace {
 
-/// All parameters in the order of x, fixed ones included.
-std::vector<Parameter> all(const Hyperparameters& h) {
-  std::vector<Parameter> out = h.kernel.parameters();
-  out.push_back({.name = "noise_variance",
-                 .value = h.noise(),
-                 .lower = h.noise_variance.lower,
-                 .upper = h.noise_variance.upper,
-                 .fixed = h.noise_variance.is_fixed});
-  return out;
-}
-
 /// The logarithms of one member of every free parameter.
 Vector logs(const Hyperparameters& h, auto member) {
-  const std::vector<Parameter> parameters = all(h);
+  const std::vector<Parameter> parameters = h.parameters();
   Vector x(static_cast<Index>(parameters.size()));
   Index n = 0;
   for (const Parameter& p : parameters) {
@@ -31,6 +20,16 @@ Vector logs(const Hyperparameters& h, auto member) {
 }
 
 }  // namespace
+
+std::vector<Parameter> Hyperparameters::parameters() const {
+  std::vector<Parameter> all = kernel.parameters();
+  all.push_back({.name = "noise_variance",
+                 .value = noise(),
+                 .lower = noise_variance.lower,
+                 .upper = noise_variance.upper,
+                 .fixed = noise_variance.is_fixed});
+  return all;
+}
 
 void Hyperparameters::check(std::string_view where) const {
   if (noise_variance.values.size() != 1) {
@@ -48,7 +47,7 @@ void Hyperparameters::check(std::string_view where) const {
 
 Index Hyperparameters::size() const {
   return static_cast<Index>(
-      std::ranges::count_if(all(*this), [](const Parameter& p) { return !p.fixed; }));
+      std::ranges::count_if(parameters(), [](const Parameter& p) { return !p.fixed; }));
 }
 
 Vector Hyperparameters::pack() const { return logs(*this, &Parameter::value); }
@@ -57,10 +56,10 @@ Vector Hyperparameters::upper() const { return logs(*this, &Parameter::upper); }
 
 Hyperparameters Hyperparameters::unpack(const Vector& x) const {
   check_rows("unpack", "x", x.size(), size(), "the free parameters");
-  const std::vector<Parameter> parameters = all(*this);
-  Vector values(static_cast<Index>(parameters.size()));
+  const std::vector<Parameter> current = parameters();
+  Vector values(static_cast<Index>(current.size()));
   Index next = 0;
-  for (Index i = 0; const Parameter& p : parameters) {
+  for (Index i = 0; const Parameter& p : current) {
     values[i++] = p.fixed ? p.value : std::clamp(std::exp(x[next++]), p.lower, p.upper);
   }
   const Index P = kernel.num_parameters();
@@ -76,7 +75,7 @@ void Hyperparameters::chain(const Vector& theta_gradient, double noise_gradient,
   check_rows("chain", "theta_gradient", theta_gradient.size(), P, "the kernel's parameters");
   out.resize(size());
   Index next = 0;
-  for (Index i = 0; const Parameter& p : all(*this)) {
+  for (Index i = 0; const Parameter& p : parameters()) {
     if (!p.fixed) out[next++] = p.value * (i < P ? theta_gradient[i] : noise_gradient);
     ++i;
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "ample/kernel.h"
 #include "ample/types.h"
@@ -27,6 +28,9 @@ struct Hyperparameters {
   void check(std::string_view where) const;
 
   [[nodiscard]] double noise() const { return noise_variance.values.front(); }
+
+  /// All of them in the order of x, fixed ones included: the kernel's, then the noise variance.
+  [[nodiscard]] std::vector<Parameter> parameters() const;
 
   /// Number of free parameters, the length of x.
   [[nodiscard]] Index size() const;
