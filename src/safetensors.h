@@ -1,5 +1,5 @@
-// Named matrices and text in one file, in the safetensors layout, so that Python's `safetensors`
-// opens it unaided:
+// Named matrices and text in one piece of bytes, in the safetensors layout, so that Python's
+// `safetensors` opens it unaided:
 //
 //   8 bytes   n, the length of the header, little-endian
 //   n bytes   JSON: {"__metadata__": {text: text},
@@ -10,8 +10,11 @@
 // file: what was damaged or edited does not load. Equal contents give equal bytes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "ample/model_file_error.h"
 #include "ample/types.h"
@@ -28,11 +31,16 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;  // without the checksum
 };
 
-/// Replaces the file at once or, on failure, not at all: readers never see a partial file, not even
-/// after a power cut.
-void write_tensor_file(const std::string& path, const TensorFile& file);
+/// Throws std::invalid_argument for contents that the format cannot hold.
+[[nodiscard]] std::string tensors_to_bytes(const TensorFile& file);
 
-/// Trusts nothing in the file, and allocates only in proportion to its size. Values may be NaN.
-TensorFile read_tensor_file(const std::string& path);
+/// Trusts nothing in the bytes, and allocates only in proportion to their number. Values may be
+/// NaN. Throws ModelFileError, whose message does not name the file.
+[[nodiscard]] TensorFile tensors_from_bytes(std::string_view bytes);
+
+/// Throws ModelFileError if bytes that begin so, `size` in all, cannot be tensors. To be asked
+/// before a large file is read; the first kTensorsStart bytes are enough.
+void check_start_of_tensors(std::string_view start, std::uint64_t size);
+inline constexpr std::size_t kTensorsStart = 64;
 
 }  // namespace ample

@@ -1,19 +1,28 @@
 #include "ample/snapshot.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <fcntl.h>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "ample/version.h"
 #include "check.h"
+#include "file_replacement.h"
 #include "linalg.h"
 #include "safetensors.h"
+#include "visible_text.h"
 
 namespace ample {
 namespace {
@@ -147,12 +156,7 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
 /// A text from a file, fit for a message of one line.
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  std::string line;
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte >= 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return text.size() > kLongest ? line + "..." : line;
+  return visible(text, kLongest);
 }
 
 template <class... Args>
@@ -326,7 +330,11 @@ void check_prior(const State& state) {
   }
 }
 
-State read_state(Reader& in, const Hyperparameters& theta) {
+/// Whose the contents are. Of a model at hand the factors need not be made again, which is all that
+/// is O(M³) here: L is the kernel's by the way a state comes to be, and D has been factorised.
+enum class Origin { file, model };
+
+State read_state(Reader& in, const Hyperparameters& theta, Origin origin) {
   Matrix Z = in.matrix("Z");
   const Index M = Z.rows();
   theta.kernel.check_dimension(Z.cols());
@@ -351,6 +359,7 @@ State read_state(Reader& in, const Hyperparameters& theta) {
       reject("A is not symmetric in column {}", j);
     }
   }
+  if (origin == Origin::model) return state;
   check_prior(state);
   if (!state.factorize()) reject("I + A is not positive definite, expected a precision matrix");
   return state;
@@ -376,7 +385,8 @@ TargetStatistics read_targets(Reader& in) {
   return targets;
 }
 
-Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom) {
+Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
+                       Origin origin = Origin::file) {
   if (const std::string format = in.text("format"); format != kFormat) {
     reject("the format is '{}', expected {}", shown(format), kFormat);
   }
@@ -400,7 +410,7 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom) 
            kScalingFirstBatch, kScalingGiven);
   }
   if (model.batches > 0) {
-    State state = read_state(in, model.theta);
+    State state = read_state(in, model.theta, origin);
     model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));
     if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
   } else if (scaling == kScalingGiven) {
@@ -414,23 +424,100 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom) 
           .ample_version = ample_version};
 }
 
-Snapshot load_file(const std::string& path, const std::optional<SelectionMethod>& custom) {
-  TensorFile file = read_tensor_file(path);
-  // A wrong method is the caller's mistake; every other complaint is about the file.
-  if (custom) {
-    const auto stored = file.metadata.find("selection");
-    if (stored != file.metadata.end() && stored->second != custom->name()) {
-      invalid("load: the selection method is '{}', but must be '{}' as in {}", custom->name(),
-              shown(stored->second), path);
-    }
+// ---- bytes and files ---------------------------------------------------------------------------
+
+constexpr const char* kBytesName = "model bytes";
+
+[[noreturn]] void cannot(const char* what, const std::string& path) {
+  throw ModelFileError(fmt::format("{}: cannot {}: {}", path, what, std::strerror(errno)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
   }
+  [[nodiscard]] int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+void read_exactly(const std::string& path, int descriptor, char* into, std::size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::read(descriptor, into, size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) cannot("read", path);
+    if (count == 0) reject("{}: truncated while it was read: {} bytes less", path, size);
+    into += count;
+    size -= static_cast<std::size_t>(count);
+  }
+}
+
+/// The bytes of what begins as a model file does: a large file of another kind is not read.
+std::string read_file(const std::string& path) {
+  // Not to wait for a writer if the path is a pipe.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) cannot("open", path);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) cannot("read", path);
+  if (S_ISDIR(status.st_mode)) reject("{}: is a directory, expected a model file", path);
+  if (!S_ISREG(status.st_mode)) reject("{}: is not a regular file, expected a model file", path);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  std::string bytes(std::min(size, kTensorsStart), '\0');
+  read_exactly(path, file.get(), bytes.data(), bytes.size());
   try {
-    return read_snapshot(Reader(std::move(file)), custom);
-  } catch (const std::invalid_argument& error) {
-    throw ModelFileError(fmt::format("{}: {}", path, error.what()));
+    check_start_of_tensors(bytes, size);
+    const std::size_t begin = bytes.size();
+    bytes.resize(size);
+    read_exactly(path, file.get(), bytes.data() + begin, size - begin);
   } catch (const ModelFileError& error) {
-    throw ModelFileError(fmt::format("{}: {}", path, error.what()));
+    reject("{}: {}", path, error.what());
+  } catch (const std::bad_alloc&) {
+    reject("{}: too large for the memory", path);
   }
+  return bytes;
+}
+
+/// A method of the user's own is not the one that the file names.
+struct WrongMethod {
+  std::string stored;
+};
+
+/// `name` is what messages call the bytes.
+Snapshot read_bytes(std::string_view bytes, const std::string& name,
+                    const std::optional<SelectionMethod>& custom) {
+  try {
+    TensorFile file = tensors_from_bytes(bytes);
+    const auto stored = file.metadata.find("selection");
+    if (custom && stored != file.metadata.end() && stored->second != custom->name()) {
+      throw WrongMethod{shown(stored->second)};
+    }
+    return read_snapshot(Reader(std::move(file)), custom);
+  } catch (const WrongMethod& wrong) {  // the caller's mistake; every other is the file's
+    invalid("load: the selection method is '{}', but must be '{}' as in {}", custom->name(),
+            wrong.stored, name);
+  } catch (const std::invalid_argument& error) {
+    throw ModelFileError(fmt::format("{}: {}", name, error.what()));
+  } catch (const ModelFileError& error) {
+    throw ModelFileError(fmt::format("{}: {}", name, error.what()));
+  } catch (const std::bad_alloc&) {
+    throw ModelFileError(fmt::format("{}: too large for the memory", name));
+  }
+}
+
+Snapshot load_file(const std::string& path, const std::optional<SelectionMethod>& custom) {
+  return read_bytes(read_file(path), path, custom);
+}
+
+void check_factorized(const State& state) {
+  check_shape("L_D", state.L_D, state.size(), state.size());
+  check_finite("save", "L_D", state.L_D);
 }
 
 /// Whether a method of the library has that name.
@@ -445,21 +532,44 @@ bool is_known(const std::string& selection) {
 
 }  // namespace
 
-void save(const ContinualGP& model, const std::string& path, const Notes& notes) {
-  const TensorFile file = to_file(*model.checkpoint(), notes);
+std::string to_bytes(const ContinualGP& model, const Notes& notes) {
+  const std::shared_ptr<const ContinualGP::Checkpoint> checkpoint = model.checkpoint();
+  const TensorFile file = to_file(*checkpoint, notes);
   // What could not be loaded again must not replace a file that could. A method of the user's own
   // is not in the file, so its name is all that is checked.
-  const SelectionMethod selection = model.checkpoint()->options.selection;
+  const SelectionMethod& selection = checkpoint->options.selection;
   std::optional<SelectionMethod> custom;
   if (!is_known(selection.name())) custom = selection;
   try {
-    static_cast<void>(read_snapshot(Reader(file), custom));
+    if (checkpoint->predictor) check_factorized(checkpoint->predictor->state());
+    static_cast<void>(read_snapshot(Reader(file), custom, Origin::model));
   } catch (const ModelFileError& error) {
     invalid("save: {}", error.what());
   } catch (const std::invalid_argument& error) {
     invalid("save: {}", error.what());
   }
-  write_tensor_file(path, file);
+  return tensors_to_bytes(file);
+}
+
+ContinualGP from_bytes(std::string_view bytes) { return snapshot_from_bytes(bytes).model; }
+
+ContinualGP from_bytes(std::string_view bytes, const SelectionMethod& selection) {
+  return read_bytes(bytes, kBytesName, selection).model;
+}
+
+Snapshot snapshot_from_bytes(std::string_view bytes) {
+  return read_bytes(bytes, kBytesName, std::nullopt);
+}
+
+void save(const ContinualGP& model, const std::string& path, const Notes& notes) {
+  const std::string bytes = to_bytes(model, notes);
+  try {
+    FileReplacement file(path);
+    file.write(bytes);
+    file.commit();
+  } catch (const FileError& error) {
+    throw ModelFileError(error.what());
+  }
 }
 
 ContinualGP load(const std::string& path) { return load_file(path, std::nullopt).model; }

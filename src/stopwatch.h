@@ -1,4 +1,4 @@
-// Seconds since it was made or restarted.
+// Seconds since it was made, on a clock that never goes back.
 #pragma once
 
 #include <chrono>
@@ -7,13 +7,16 @@ namespace ample {
 
 class Stopwatch {
  public:
+  /// `before`: seconds that count already.
+  explicit Stopwatch(double before = 0.0) : before_(before) {}
+
   [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
+    return before_ + std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  void restart() { start_ = Clock::now(); }
 
  private:
   using Clock = std::chrono::steady_clock;
+  double before_;
   Clock::time_point start_ = Clock::now();
 };
 

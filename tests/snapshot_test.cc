@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -83,9 +84,9 @@ class Snapshots : public ::testing::Test {
   /// What load() says once a sound file has been changed by someone who can also do checksums.
   [[nodiscard]] std::string forgery_error(const std::function<void(TensorFile&)>& change) const {
     save(small_model(), path_);
-    TensorFile file = read_tensor_file(path_);
+    TensorFile file = tensors_from_bytes(bytes_of(path_));
     change(file);
-    write_tensor_file(path_, file);
+    store(tensors_to_bytes(file));
     return load_error();
   }
 
@@ -310,9 +311,60 @@ TEST_F(Snapshots, WhatCouldNotBeLoadedIsNotSaved) {
   refuse(options, "fit.gradient_tolerance is 'nan'");
 }
 
+TEST_F(Snapshots, BytesAreThoseOfTheFile) {
+  const ContinualGP model = small_model();
+  save(model, path_, {{"who", "me"}});
+  const std::string bytes = to_bytes(model, {{"who", "me"}});
+  EXPECT_EQ(bytes, bytes_of(path_));
+  EXPECT_NE(bytes, to_bytes(model));  // the notes are in it
+  expect_same_bits(from_bytes(bytes), model);
+  const Snapshot snapshot = snapshot_from_bytes(bytes);
+  EXPECT_EQ(snapshot.notes, (Notes{{"who", "me"}}));
+  EXPECT_EQ(to_bytes(snapshot.model, snapshot.notes), bytes);
+  try {
+    static_cast<void>(from_bytes(bytes.substr(0, bytes.size() / 2)));
+    ADD_FAILURE() << "half a model loaded";
+  } catch (const ModelFileError& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("model bytes: truncated: ")) << error.what();
+  }
+}
+
+TEST_F(Snapshots, BytesOfAMethodOfTheUsersOwn) {
+  const ContinualGP model(with_selection(EveryTenth{}));
+  const std::string bytes = to_bytes(model);
+  EXPECT_THROW(static_cast<void>(from_bytes(bytes)), ModelFileError);
+  EXPECT_EQ(to_bytes(from_bytes(bytes, EveryTenth{})), bytes);
+  EXPECT_THROW(static_cast<void>(from_bytes(bytes, Vips{})), std::invalid_argument);
+}
+
+TEST_F(Snapshots, WhatIsNotAReadableFileIsNamed) {
+  EXPECT_EQ(load_error(), "cannot open: No such file or directory");
+  fs::create_directory(path_);
+  EXPECT_EQ(load_error(), "is a directory, expected a model file");
+  fs::remove(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(load_error(), "is not a regular file, expected a model file");
+}
+
+TEST_F(Snapshots, LargeFilesOfAnotherKindAreNotRead) {
+  store(std::string(100, 'x'));
+  fs::resize_file(path_, std::uintmax_t{1} << 42);  // of holes; more than any memory
+  EXPECT_EQ(load_error().substr(0, 31), "not a model file, or truncated:");
+}
+
+TEST_F(Snapshots, SavingToWhatCannotBeWrittenIsAModelFileError) {
+  const std::string nowhere = (folder_ / "missing" / "model.ample").string();
+  try {
+    save(small_model(), nowhere);
+    ADD_FAILURE() << "saved nowhere";
+  } catch (const ModelFileError& error) {
+    EXPECT_EQ(error.what(), nowhere + ": cannot write: No such file or directory");
+  }
+}
+
 TEST_F(Snapshots, EveryPartIsNeededAndNothingElse) {
   save(small_model(), path_);
-  const TensorFile whole = read_tensor_file(path_);
+  const TensorFile whole = tensors_from_bytes(bytes_of(path_));
   EXPECT_GE(whole.tensors.size(), 8U);
   for (const auto& [name, tensor] : whole.tensors) {
     const std::string error =
@@ -459,7 +511,7 @@ TEST_F(Snapshots, TenThousandMutationsAllFailToLoad) {
 // Behind a valid checksum, by contrast, a change may make another sound model; it must then work.
 TEST_F(Snapshots, ForgedFilesFailToLoadOrAreSoundModels) {
   save(small_model(), path_);
-  const TensorFile whole = read_tensor_file(path_);
+  const TensorFile whole = tensors_from_bytes(bytes_of(path_));
   std::mt19937_64 random(99);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const Matrix X = Matrix::Random(5, 2);
@@ -486,7 +538,7 @@ TEST_F(Snapshots, ForgedFilesFailToLoadOrAreSoundModels) {
       bits ^= std::uint64_t{1} << below(64);
       std::memcpy(&value, &bits, sizeof bits);
     }
-    write_tensor_file(path_, file);
+    store(tensors_to_bytes(file));
     if (load_error().empty()) {
       ++sound;
       const Prediction p = load(path_).predict(X);

@@ -17,6 +17,7 @@
 #include <string>
 #include <variant>
 
+#include "ample/batch_report.h"
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
 #include "ample/predictor.h"
@@ -77,31 +78,6 @@ struct ObserveOptions {
   /// Ends the fit early, with the best hyperparameters so far; an exception that it throws ends
   /// observe(), with the model as it was.
   ShouldStop should_stop = {};
-};
-
-/// What one batch did to the model. Values in nats are in the model's own, scaled units.
-struct BatchReport {
-  Index batch = 0;      // counted from 1
-  Index rows = 0;       // of this batch
-  Index rows_seen = 0;  // of all batches
-  Index inducing_before = 0;
-  Index inducing_added = 0;
-  Index inducing_removed = 0;
-  Index inducing = 0;  // M after this batch
-  SelectionStop stop = SelectionStop::threshold;
-  std::optional<double> optimum;      // L*, the best the bound could be at θ_old
-  std::optional<double> lower_bound;  // L̂ at θ_old with the inducing points chosen
-  std::optional<double> noise_bound;  // L_noise
-  std::optional<double> threshold;    // α
-  std::optional<double> gap;          // L* − L̂ = KL[q_n ‖ q*_n], in nats
-  double elbo = 0.0;                  // L̂ after the fit
-  std::string kernel;                 // after the fit, in text form
-  double noise_variance = 0.0;        // after the fit
-  double jitter = 0.0;
-  bool refitted = false;
-  MinimizeSummary fit;  // empty if not refitted
-  double seconds_select = 0.0;
-  double seconds_fit = 0.0;
 };
 
 /// The model. observe() learns; all else asks and changes nothing.

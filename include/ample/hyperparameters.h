@@ -1,9 +1,9 @@
-// The optimiser's door: what a model fits, as one flat vector and back.
+// A model's free hyperparameters as one flat vector for the optimiser, and back.
 //
-// Models hold typed parameters; the optimiser wants x ∈ ℝⁿ in a box. This is the only place where
-// the two meet: x_i = log of the i-th free parameter, kernel parameters first, the noise variance
-// last, fixed ones left out. A logarithm makes the positive parameters free of units, so that a
-// step of one size suits a lengthscale in metres as well as one in microns. By the chain rule
+// Models hold typed parameters; the optimiser needs x ∈ ℝⁿ in a box. They meet only here:
+// x_i = log of the i-th free parameter, kernel parameters first, the noise variance last, fixed
+// ones left out. Logarithms remove the units of positive parameters, so that a step of one size
+// suits a lengthscale in metres as well as one in microns. By the chain rule
 //
 //   dF/dx_i = θ_i dF/dθ_i.
 #pragma once
@@ -54,6 +54,9 @@ struct Hyperparameters {
   [[nodiscard]] double noise() const { return noise_variance.value; }
 
   /// Every hyperparameter, fixed ones too: the kernel's, then "noise_variance".
+  [[nodiscard]] std::vector<Parameter> parameters() const;
+
+  /// All of them in the order of x, fixed ones included: the kernel's, then the noise variance.
   [[nodiscard]] std::vector<Parameter> parameters() const;
 
   /// Number of free parameters, the length of x.

@@ -2,8 +2,8 @@
 //
 //   v = L⁻¹ k(Z, x*),  u = L_D⁻¹ v,  mean = uᵀw,  var = k** − vᵀv + uᵀu                  (3)
 //
-// O(M²) a query. Queries are worked on in blocks, so any number of them needs O(M) memory each
-// block row and no more.
+// O(M²) a query. Queries are processed in blocks: memory is O(M) per row of a block, however many
+// queries there are.
 #pragma once
 
 #include <cstdint>

@@ -7,11 +7,12 @@
 // One file in the safetensors layout, which Python's `safetensors` opens unaided;
 // docs/model-file.md lists its tensors and texts. A write replaces the old file at once or leaves
 // it alone. A reader trusts nothing: a checksum covers every byte, and all that a model must be is
-// checked before there is one. O(M²) bytes; O(M³) time for the checks.
+// checked before there is one. O(M²) bytes; O(M²) time to write, O(M³) to read, for the checks.
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "ample/continual_gp.h"
 #include "ample/model_file_error.h"
@@ -29,9 +30,14 @@ void save(const ContinualGP& model, const std::string& path, const Notes& notes 
 /// Throws ModelFileError for a file that is not exactly what save() writes.
 [[nodiscard]] ContinualGP load(const std::string& path);
 
+/// The same without a file: what save() would write.
+[[nodiscard]] std::string to_bytes(const ContinualGP& model, const Notes& notes = {});
+[[nodiscard]] ContinualGP from_bytes(std::string_view bytes);
+
 /// For a model with a selection method that is not the library's own, which a file can only name.
 /// Throws std::invalid_argument unless `selection` has the name that is stored.
 [[nodiscard]] ContinualGP load(const std::string& path, const SelectionMethod& selection);
+[[nodiscard]] ContinualGP from_bytes(std::string_view bytes, const SelectionMethod& selection);
 
 /// All that is in a file.
 struct Snapshot {
@@ -42,5 +48,6 @@ struct Snapshot {
 };
 /// The model with its notes. Throws like load().
 [[nodiscard]] Snapshot load_snapshot(const std::string& path);
+[[nodiscard]] Snapshot snapshot_from_bytes(std::string_view bytes);
 
 }  // namespace ample

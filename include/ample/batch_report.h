@@ -1,0 +1,65 @@
+// What one batch did to a model: how many points it took and why no more, the bounds that decided
+// it, the fit, and the seconds. The program writes it as a line of JSON, Python shows it as an
+// object; both go through the one list of fields below.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ample/optimizer.h"
+#include "ample/selection.h"
+#include "ample/types.h"
+
+namespace ample {
+
+/// Values in nats are in the model's own, scaled units.
+struct BatchReport {
+  Index batch = 0;      // counted from 1
+  Index rows = 0;       // of this batch
+  Index rows_seen = 0;  // of all batches
+  Index inducing_before = 0;
+  Index inducing_added = 0;
+  Index inducing_removed = 0;
+  Index inducing = 0;  // M after this batch
+  SelectionStop stop = SelectionStop::threshold;
+  std::optional<double> optimum;      // L*, the best the bound could be at θ_old
+  std::optional<double> lower_bound;  // L̂ at θ_old with the inducing points chosen
+  std::optional<double> noise_bound;  // L_noise
+  std::optional<double> threshold;    // α
+  std::optional<double> gap;          // L* − L̂ = KL[q_n ‖ q*_n], in nats
+  double elbo = 0.0;                  // L̂ after the fit
+  std::string kernel;                 // after the fit, in text form
+  double noise_variance = 0.0;        // after the fit
+  double jitter = 0.0;
+  bool refitted = false;
+  MinimizeSummary fit;  // empty if not refitted
+  double seconds_select = 0.0;
+  double seconds_fit = 0.0;
+};
+
+/// Calls visit(name, pointer to member) for every field but `fit`, in the order above.
+template <class Visitor>
+void for_each_report_field(Visitor&& visit) {
+  visit("batch", &BatchReport::batch);
+  visit("rows", &BatchReport::rows);
+  visit("rows_seen", &BatchReport::rows_seen);
+  visit("inducing_before", &BatchReport::inducing_before);
+  visit("inducing_added", &BatchReport::inducing_added);
+  visit("inducing_removed", &BatchReport::inducing_removed);
+  visit("inducing", &BatchReport::inducing);
+  visit("stop", &BatchReport::stop);
+  visit("optimum", &BatchReport::optimum);
+  visit("lower_bound", &BatchReport::lower_bound);
+  visit("noise_bound", &BatchReport::noise_bound);
+  visit("threshold", &BatchReport::threshold);
+  visit("gap", &BatchReport::gap);
+  visit("elbo", &BatchReport::elbo);
+  visit("kernel", &BatchReport::kernel);
+  visit("noise_variance", &BatchReport::noise_variance);
+  visit("jitter", &BatchReport::jitter);
+  visit("refitted", &BatchReport::refitted);
+  visit("seconds_select", &BatchReport::seconds_select);
+  visit("seconds_fit", &BatchReport::seconds_fit);
+}
+
+}  // namespace ample
