@@ -87,14 +87,14 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
   return json.dump();
 }
 
-std::vector<char> to_bytes(const ContinualGP& model) {
+std::vector<char> stored(const ContinualGP& model) {
   const TemporaryFile file;
   save(model, file.path());
   std::ifstream stream(file.path(), std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-ContinualGP from_bytes(const std::vector<char>& bytes) {
+ContinualGP restored(const std::vector<char>& bytes) {
   const TemporaryFile file;
   std::ofstream stream(file.path(), std::ios::binary);
   stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -192,7 +192,7 @@ Start resume(const Run& run, const Job& job, const std::string& settings, Result
       why = "it was saved with other settings";
     } else if (before) {
       try {
-        return {from_bytes(before->model), before->seconds};
+        return {restored(before->model), before->seconds};
       } catch (const ModelFileError&) {
         why = "its saved model is damaged";
       }
@@ -212,7 +212,7 @@ void run_continual(const Run& run, const Job& job, double seconds_between_saves,
   double last_save = clock.seconds();
   const auto keep = [&] {
     unsaved.seconds = clock.seconds();
-    results.keep(run, unsaved, settings, to_bytes(model));
+    results.keep(run, unsaved, settings, stored(model));
     unsaved = {};
     last_save = clock.seconds();
   };

@@ -282,8 +282,8 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
         }
         return checked(v);
       },
-      "delta"_a = Vips{}.delta, nb::kw_only(), "floor"_a = Vips{}.floor, "pool"_a = "batch", "reference"_a = "automatic",
-      "max_inducing"_a = nb::none(), R"(
+      "delta"_a = Vips{}.delta, nb::kw_only(), "floor"_a = Vips{}.floor, "pool"_a = "batch",
+      "reference"_a = "automatic", "max_inducing"_a = nb::none(), R"(
 VIPS: points are added, the most uncertain first, until the bound is within the fraction ``delta``
 of what separates its optimum from a model that explains nothing, or within ``floor`` nats a row.
 

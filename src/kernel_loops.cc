@@ -293,6 +293,16 @@ double dot(const double* a, const double* b, Size n) {
   return sum.total();
 }
 
+double add_multiple(const double* v, double factor, double* x, Size n) {
+  Sum squares;
+  for_each_sum(n, [&](Size p, auto part) HWY_ATTR {
+    const V sum = hn::MulAdd(set(factor), part.load(v), part.load(x));
+    part.store(sum, x);
+    squares.part[p] = hn::MulAdd(sum, sum, squares.part[p]);
+  });
+  return squares.total();
+}
+
 void multiply(const double* a, const double* b, Size n, double factor, double* w) {
   for_each_part(
       n, [&](auto part) HWY_ATTR { part.store(set(factor) * part.load(a) * part.load(b), w); });
@@ -365,6 +375,7 @@ HWY_EXPORT(matern32_slope);
 HWY_EXPORT(matern52_slope);
 HWY_EXPORT(rq_slope);
 HWY_EXPORT(dot);
+HWY_EXPORT(add_multiple);
 HWY_EXPORT(multiply);
 HWY_EXPORT(weigh_differences);
 HWY_EXPORT(add_sine_distance);
@@ -410,6 +421,9 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 }
 
 double dot(const double* a, const double* b, Size n) { return AMPLE_DISPATCH(dot)(a, b, n); }
+double add_multiple(const double* v, double factor, double* x, Size n) {
+  return AMPLE_DISPATCH(add_multiple)(v, factor, x, n);
+}
 void multiply(const double* a, const double* b, Size n, double factor, double* w) {
   AMPLE_DISPATCH(multiply)(a, b, n, factor, w);
 }

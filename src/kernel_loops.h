@@ -34,6 +34,8 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 
 /// Σ_i a_i b_i.
 double dot(const double* a, const double* b, Size n);
+/// x ← x + factor·v; returns ‖x‖².
+double add_multiple(const double* v, double factor, double* x, Size n);
 /// w_i ← factor · a_i b_i.
 void multiply(const double* a, const double* b, Size n, double factor, double* w);
 

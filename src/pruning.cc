@@ -5,32 +5,12 @@
 #include <cstddef>
 
 #include "check.h"
+#include "kernel_loops.h"
 #include "linalg.h"
 #include "parallel.h"
-#include "vectorised.h"
 
 namespace ample {
 namespace {
-
-// Plain arrays in, plain arrays out: compiled for several instruction sets.
-
-/// x ← x + factor·v; returns ‖x‖².
-AMPLE_VECTORISED double add_multiple(const double* v, double factor, double* x, std::ptrdiff_t n) {
-  double squares = 0.0;
-#pragma omp simd reduction(+ : squares)
-  for (std::ptrdiff_t i = 0; i < n; ++i) {
-    x[i] += factor * v[i];
-    squares += x[i] * x[i];
-  }
-  return squares;
-}
-
-AMPLE_VECTORISED double inner(const double* a, const double* b, std::ptrdiff_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::ptrdiff_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 /// The points that are left, with their prices.
 ///
@@ -92,12 +72,12 @@ class Remaining {
     w_ -= r * r.dot(w_);
     // In units of one vectorised multiply-add: six for each entry of three columns.
     parallel_for(last, workers_for(18.0 * static_cast<double>(M * last)), [&](Index i) {
-      const double along_u = inner(u.data(), U_.col(i).data(), M);
-      const double along_r = inner(r.data(), R_.col(i).data(), M);
-      const double Q_ii = add_multiple(u.data(), -along_u, U_.col(i).data(), M);
-      const double S_ii = add_multiple(r.data(), -along_r, R_.col(i).data(), M);
+      const double along_u = loops::dot(u.data(), U_.col(i).data(), M);
+      const double along_r = loops::dot(r.data(), R_.col(i).data(), M);
+      const double Q_ii = loops::add_multiple(u.data(), -along_u, U_.col(i).data(), M);
+      const double S_ii = loops::add_multiple(r.data(), -along_r, R_.col(i).data(), M);
       const double QP_ii =
-          add_multiple(Y_.col(last).data(), -along_u / length, Y_.col(i).data(), M);
+          loops::add_multiple(Y_.col(last).data(), -along_u / length, Y_.col(i).data(), M);
       prices_[i] = price(i, Q_ii, S_ii, QP_ii);
     });
   }
@@ -109,7 +89,7 @@ class Remaining {
 
   /// (18); rounding may leave what is nothing a little below zero.
   [[nodiscard]] double price(Index i, double Q_ii, double S_ii, double QP_ii) const {
-    const double mean = inner(R_.col(i).data(), w_.data(), w_.size());
+    const double mean = loops::dot(R_.col(i).data(), w_.data(), w_.size());
     return std::max(0.0, 0.5 * (std::log(S_ii / Q_ii) + mean * mean / S_ii + (QP_ii / Q_ii - 1.0)));
   }
 

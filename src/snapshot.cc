@@ -28,7 +28,8 @@ namespace ample {
 namespace {
 
 constexpr std::string_view kFormat = "ample-model";
-constexpr int kFormatVersion = 1;
+// 2 holds the factor of I + A too, which 1 left to be computed.
+constexpr int kFormatVersion = 2;
 
 constexpr std::string_view kStartPrefix = "start.";
 constexpr std::string_view kSettingPrefix = "selection.";
@@ -102,12 +103,15 @@ void write(Writer& out, const Scaling& scaling) {
   out.number("target_scale", scaling.target_scale);
 }
 
-// L_D, w and F follow from A and c, to the last bit, and are not written.
+// L_D and w follow from A and c, but not to the last bit once they were updated point by point. F
+// follows from them.
 void write(Writer& out, const State& state) {
   out.matrix("Z", state.Z);
   out.matrix("L", state.L);
   out.matrix("A", state.A);
   out.vector("c", state.c);
+  out.matrix("L_D", state.L_D);
+  out.vector("w", state.w);
   out.number("jitter", state.jitter);
 }
 
@@ -311,6 +315,37 @@ void check_shape(const char* name, const MatrixRef& values, Index rows, Index co
   }
 }
 
+void check_triangle(const char* name, const Matrix& L) {
+  for (Index j = 0; j < L.cols(); ++j) {
+    if (!(L(j, j) > 0.0)) {
+      reject("{} holds {} at {} of its diagonal, expected a positive number", name, L(j, j), j);
+    }
+    if ((L.col(j).head(j).array() != 0.0).any()) {
+      reject("{} is not zero above its diagonal in column {}, expected a lower triangle", name, j);
+    }
+  }
+}
+
+/// L_D and w must follow from A and c: L_D L_Dᵀ = I + A, L_D w = c.
+void check_precision(const State& state) {
+  const Index M = state.size();
+  Matrix D = state.A;
+  D.diagonal().array() += 1.0;
+  const double scale = D.diagonal().cwiseAbs().sum();
+  outer(-1.0, state.L_D, 1.0, D);
+  const Vector rest = state.c - state.L_D.triangularView<Eigen::Lower>() * state.w;
+  constexpr double kTolerance = 1e-9;  // rounding leaves M ε
+  for (Index j = 0; j < M; ++j) {
+    if (!std::isfinite(scale) ||
+        !(D.col(j).tail(M - j).array().abs() <= kTolerance * scale).all()) {
+      reject("L_D L_Dᵀ is not I + A in column {}, expected it to be its factor", j);
+    }
+  }
+  if (!(rest.norm() <= kTolerance * (1.0 + state.c.norm()) * std::sqrt(scale))) {
+    reject("L_D w is not c, expected w to be its solution");
+  }
+}
+
 /// L must be the factor that the kernel gives at Z: a file whose parts come from two models, each
 /// part sound, must not load.
 void check_prior(const State& state) {
@@ -334,7 +369,7 @@ void check_prior(const State& state) {
 /// is O(M³) here: L is the kernel's by the way a state comes to be, and D has been factorised.
 enum class Origin { file, model };
 
-State read_state(Reader& in, const Hyperparameters& theta, Origin origin) {
+State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int format_version) {
   Matrix Z = in.matrix("Z");
   const Index M = Z.rows();
   theta.kernel.check_dimension(Z.cols());
@@ -348,20 +383,28 @@ State read_state(Reader& in, const Hyperparameters& theta, Origin origin) {
   check_shape("L", state.L, M, M);
   check_shape("A", state.A, M, M);
   check_shape("c", state.c, M, 1);
+  check_triangle("L", state.L);
   for (Index j = 0; j < M; ++j) {
-    if (!(state.L(j, j) > 0.0)) {
-      reject("L holds {} at {} of its diagonal, expected a positive number", state.L(j, j), j);
-    }
-    if ((state.L.col(j).head(j).array() != 0.0).any()) {
-      reject("L is not zero above its diagonal in column {}, expected a lower triangle", j);
-    }
     if ((state.A.col(j).array() != state.A.row(j).transpose().array()).any()) {
       reject("A is not symmetric in column {}", j);
     }
   }
+  const bool has_factor = format_version >= 2;
+  if (has_factor) {
+    state.L_D = in.matrix("L_D");
+    state.w = in.vector("w");
+    check_shape("L_D", state.L_D, M, M);
+    check_shape("w", state.w, M, 1);
+    check_triangle("L_D", state.L_D);
+    state.F = 0.5 * state.w.squaredNorm() - sum_log_diagonal(state.L_D);  // (1)
+  }
   if (origin == Origin::model) return state;
   check_prior(state);
-  if (!state.factorize()) reject("I + A is not positive definite, expected a precision matrix");
+  if (has_factor) {
+    check_precision(state);
+  } else if (!state.factorize()) {
+    reject("I + A is not positive definite, expected a precision matrix");
+  }
   return state;
 }
 
@@ -410,7 +453,7 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
            kScalingFirstBatch, kScalingGiven);
   }
   if (model.batches > 0) {
-    State state = read_state(in, model.theta, origin);
+    State state = read_state(in, model.theta, origin, format_version);
     model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));
     if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
   } else if (scaling == kScalingGiven) {
@@ -515,11 +558,6 @@ Snapshot load_file(const std::string& path, const std::optional<SelectionMethod>
   return read_bytes(read_file(path), path, custom);
 }
 
-void check_factorized(const State& state) {
-  check_shape("L_D", state.L_D, state.size(), state.size());
-  check_finite("save", "L_D", state.L_D);
-}
-
 /// Whether a method of the library has that name.
 bool is_known(const std::string& selection) {
   try {
@@ -541,7 +579,6 @@ std::string to_bytes(const ContinualGP& model, const Notes& notes) {
   std::optional<SelectionMethod> custom;
   if (!is_known(selection.name())) custom = selection;
   try {
-    if (checkpoint->predictor) check_factorized(checkpoint->predictor->state());
     static_cast<void>(read_snapshot(Reader(file), custom, Origin::model));
   } catch (const ModelFileError& error) {
     invalid("save: {}", error.what());

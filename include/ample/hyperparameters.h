@@ -56,9 +56,6 @@ struct Hyperparameters {
   /// Every hyperparameter, fixed ones too: the kernel's, then "noise_variance".
   [[nodiscard]] std::vector<Parameter> parameters() const;
 
-  /// All of them in the order of x, fixed ones included: the kernel's, then the noise variance.
-  [[nodiscard]] std::vector<Parameter> parameters() const;
-
   /// Number of free parameters, the length of x.
   [[nodiscard]] Index size() const;
 
