@@ -69,7 +69,6 @@ class Remaining {
     const double length = U_.col(last).norm();
     const Vector u = U_.col(last) / length;
     const Vector r = R_.col(last).normalized();
-    w_ -= r * r.dot(w_);
     // In units of one vectorised multiply-add: six for each entry of three columns.
     parallel_for(last, workers_for(18.0 * static_cast<double>(M * last)), [&](Index i) {
       const double along_u = loops::dot(u.data(), U_.col(i).data(), M);

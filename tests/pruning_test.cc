@@ -149,7 +149,7 @@ TEST_P(EveryKernel, APriceIsWhatTheBoundLoses) {
   ASSERT_EQ(price.size(), s.size());
   EXPECT_GE(price.minCoeff(), 0.0);
   for (Index j = 0; j < s.size(); ++j) {
-    EXPECT_LE(relative_error(price[j], textbook_loss(s, {j})), 1e-9) << j;
+    EXPECT_LE(relative_error(price[j], textbook_loss(s, {j})), 1e-11) << j;
     EXPECT_LE(relative_error(price[j], bound_loss(s, {j})), 1e-6) << j;
   }
   // Control: the price of another point, or of two.
@@ -177,6 +177,7 @@ TEST(Prices, OfAModelThatHasSeenNothingAreZero) {
   s.c.setZero();
   ASSERT_TRUE(s.factorize());
   EXPECT_LE(prices(s).maxCoeff(), 1e-14);
+  EXPECT_GE(prices(s).minCoeff(), 0.0);
   EXPECT_EQ(prices(State::empty(Matern52{}, 0.1, 2)).size(), 0);
 }
 
@@ -191,7 +192,7 @@ TEST_P(EveryKernel, InSequenceIsAtOnce) {
     double sum = 0.0;
     for (const Removal& removal : pruned.removed) sum += removal.price;
     EXPECT_EQ(pruned.nats, sum);
-    EXPECT_LE(relative_error(pruned.nats, textbook_loss(s, gone)), 1e-8) << left;
+    EXPECT_LE(relative_error(pruned.nats, textbook_loss(s, gone)), 1e-10) << left;
     if (left > 0) {
       EXPECT_LE(relative_error(pruned.nats, bound_loss(s, gone)), 1e-6) << left;
     }
@@ -210,9 +211,9 @@ TEST_P(EveryKernel, EveryStepTakesTheCheapestOfWhatIsLeft) {
       more.push_back(j);
       cheapest = std::min(cheapest, textbook_loss(s, more) - before);
     }
-    EXPECT_LE(relative_error(removal.price, cheapest), 1e-8) << gone.size();
+    EXPECT_LE(relative_error(removal.price, cheapest), 1e-10) << gone.size();
     gone.push_back(removal.point);
-    EXPECT_LE(relative_error(removal.price, textbook_loss(s, gone) - before), 1e-8);
+    EXPECT_LE(relative_error(removal.price, textbook_loss(s, gone) - before), 1e-10);
   }
   EXPECT_EQ(static_cast<Index>(gone.size()), s.size());
 }
@@ -232,8 +233,8 @@ TEST_P(EveryKernel, WhatIsLeftIsTheStateThatTheBoundLeaves) {
   const QuadMatrix L = left.L;
   const Matrix A = (L.transpose() * textbook.W.transpose() * textbook.P * textbook.W * L).rounded();
   const Matrix c = (L.transpose() * textbook.W.transpose() * textbook.p).rounded();
-  EXPECT_LE(relative_error(left.A, A), 1e-7);
-  EXPECT_LE(relative_error(left.c, c), 1e-7);
+  EXPECT_LE((left.A - A).norm(), 1e-13 * A.norm());
+  EXPECT_LE((left.c - c).norm(), 1e-13 * c.norm());
   State again = left;
   ASSERT_TRUE(again.factorize());
   EXPECT_EQ(again.F, left.F);
@@ -262,7 +263,7 @@ TEST_P(EveryKernel, NatsAreTheDivergenceOfTheResultFromTheStart) {
   const State s = state();
   const Pruned pruned = prune(s, {.points = 6});
   const Textbook textbook(s, others(s, points_of(pruned.removed)));
-  EXPECT_LE(relative_error(pruned.nats, textbook.divergence()), 1e-8);
+  EXPECT_LE(relative_error(pruned.nats, textbook.divergence()), 1e-10);
 }
 
 TEST_P(EveryKernel, PredictionsDifferByNoMoreThanTheNatsPaid) {
@@ -313,8 +314,6 @@ TEST(Pruning, StopsBeforeTheBudgetIsExceeded) {
     // Both limits hold.
     EXPECT_EQ(removal_order(s, {.nats = sum, .points = s.size() - 1}).size(), 1U);
   }
-  EXPECT_EQ(prune(s, {.nats = 0.5 * sum}).state.size() + 0,
-            s.size() - static_cast<Index>(prune(s, {.nats = 0.5 * sum}).removed.size()));
 }
 
 TEST(Pruning, OrderOfZDoesNotMatter) {
@@ -334,6 +333,16 @@ TEST(Pruning, OrderOfZDoesNotMatter) {
   EXPECT_LE(relative_error(Posterior(a.state).predict(queries).mean,
                            Posterior(b.state).predict(queries).mean),
             1e-8);
+}
+
+TEST(Pruning, OfEqualPricesTheFirstGoesFirst) {
+  State s = State::empty(SquaredExponential{}, 0.1, 1);
+  s.Z = 100.0 * Vector::LinSpaced(6, 0.0, 5.0);
+  s.L = Matrix::Identity(6, 6);
+  s.A = 2.0 * Matrix::Identity(6, 6);
+  s.c = Vector::Ones(6);
+  ASSERT_TRUE(s.factorize());
+  EXPECT_EQ(points_of(removal_order(s)), (Points{0, 1, 2, 3, 4, 5}));
 }
 
 TEST(Pruning, ThreadsDoNotChangeABit) {
@@ -408,9 +417,16 @@ TEST(Pruning, KeepsItsDigitsWherePointsAreNearlyDependent) {
     for (const Removal& removal : removal_order(s)) {
       paid += removal.price;
       gone.push_back(removal.point);
-      EXPECT_LE(relative_error(paid, textbook_loss(s, gone)), 1e-6)
+      EXPECT_LE(relative_error(paid, textbook_loss(s, gone)), 1e-9)
           << noise_variance << ": " << gone.size();
     }
+    // Nor does the state lose any: T is orthonormal to the last digits.
+    const Points third{0, 3, 6, 9, 12, 15, 18, 21};
+    const State left = without_points(s, third);
+    const Textbook textbook(s, others(s, third));
+    const QuadMatrix WL = textbook.W * QuadMatrix(left.L);
+    const Matrix A = (WL.transpose() * textbook.P * WL).rounded();
+    EXPECT_LE((left.A - A).norm(), 1e-14 * A.norm());
   }
 }
 
