@@ -44,6 +44,11 @@ def read_each(results, name):
     return {title: data for title, data in found.items() if data}
 
 
+def milliseconds(seconds):
+    digits = max(0, 2 - math.floor(math.log10(1e3 * seconds)))
+    return f"{1e3 * seconds:.{digits}f} ms"
+
+
 def ratios_section(each):
     def is_product(name):
         return "exp" not in name and "kernel" not in name and "product" not in name
@@ -54,7 +59,7 @@ def ratios_section(each):
         row = [name]
         for ratios in each.values():
             v = ratios["measurements"][name]
-            row += [f"{1e3 * v['seconds']:.3g} ms", f"{1e-9 * v['work'] / v['seconds']:.1f}", f"{100 * v['of_dgemm']:.0f} %"]
+            row += [milliseconds(v["seconds"]), f"{1e-9 * v['work'] / v['seconds']:.1f}", f"{100 * v['of_dgemm']:.0f} %"]
         rows.append(row)
     header = ["operation"] + [f"{title}: {what}" if what == "time" else what for title in each for what in ("time", "Gflop/s", "of dgemm")]
     kernel = ", ".join(f"{ratios['kernel_matrix_over_parts']:.2f} × ({title})" for title, ratios in each.items())
