@@ -303,6 +303,19 @@ double add_multiple(const double* v, double factor, double* x, Size n) {
   return squares.total();
 }
 
+void add_scaled(const double* x, Size n, double factor, double* sum) {
+  for_each_part(n, [&](auto part) HWY_ATTR {
+    part.store(hn::MulAdd(set(factor), part.load(x), part.load(sum)), sum);
+  });
+}
+
+void add_squares(const double* x, Size n, double factor, double* sum) {
+  for_each_part(n, [&](auto part) HWY_ATTR {
+    const V v = part.load(x);
+    part.store(hn::MulAdd(set(factor) * v, v, part.load(sum)), sum);
+  });
+}
+
 void multiply(const double* a, const double* b, Size n, double factor, double* w) {
   for_each_part(
       n, [&](auto part) HWY_ATTR { part.store(set(factor) * part.load(a) * part.load(b), w); });
@@ -376,6 +389,8 @@ HWY_EXPORT(matern52_slope);
 HWY_EXPORT(rq_slope);
 HWY_EXPORT(dot);
 HWY_EXPORT(add_multiple);
+HWY_EXPORT(add_scaled);
+HWY_EXPORT(add_squares);
 HWY_EXPORT(multiply);
 HWY_EXPORT(weigh_differences);
 HWY_EXPORT(add_sine_distance);
@@ -423,6 +438,13 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 double dot(const double* a, const double* b, Size n) { return AMPLE_DISPATCH(dot)(a, b, n); }
 double add_multiple(const double* v, double factor, double* x, Size n) {
   return AMPLE_DISPATCH(add_multiple)(v, factor, x, n);
+}
+
+void add_scaled(const double* x, Size n, double factor, double* sum) {
+  AMPLE_DISPATCH(add_scaled)(x, n, factor, sum);
+}
+void add_squares(const double* x, Size n, double factor, double* sum) {
+  AMPLE_DISPATCH(add_squares)(x, n, factor, sum);
 }
 void multiply(const double* a, const double* b, Size n, double factor, double* w) {
   AMPLE_DISPATCH(multiply)(a, b, n, factor, w);

@@ -36,6 +36,9 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 double dot(const double* a, const double* b, Size n);
 /// x ← x + factor·v; returns ‖x‖².
 double add_multiple(const double* v, double factor, double* x, Size n);
+/// sum_i += factor · x_i and sum_i += factor · x_i².
+void add_scaled(const double* x, Size n, double factor, double* sum);
+void add_squares(const double* x, Size n, double factor, double* sum);
 /// w_i ← factor · a_i b_i.
 void multiply(const double* a, const double* b, Size n, double factor, double* w);
 

@@ -312,6 +312,10 @@ TEST(Simd, SumsEqualTextbookCode) {
       const loops::Moments again =
           loops::weigh_differences(x.data(), 0.7, w.data(), n, 2.0, nullptr);
       loops::multiply(x.data(), w.data(), n, 2.0, product.data());
+      Numbers scaled = start;
+      Numbers squares = start;
+      loops::add_scaled(x.data(), n, -0.7, scaled.data());
+      loops::add_squares(x.data(), n, -0.7, squares.data());
       Exact first = 0;
       Exact second = 0;
       Exact dot = 0;
@@ -321,6 +325,9 @@ TEST(Simd, SumsEqualTextbookCode) {
         second += w[i] * delta * delta;
         dot += Exact(x[i]) * w[i];
         expect_near(product[i], 2 * Exact(x[i]) * w[i], 2.0);
+        EXPECT_NEAR(scaled[i], static_cast<double>(start[i] - Exact(0.7) * x[i]), 8.0 * kUlp);
+        EXPECT_NEAR(squares[i], static_cast<double>(start[i] - Exact(0.7) * x[i] * x[i]),
+                    16.0 * kUlp);
         EXPECT_NEAR(x_bar[i], static_cast<double>(start[i] + 2 * w[i] * delta), 16.0 * kUlp);
       }
       const double tolerance = 200.0 * kUlp;
