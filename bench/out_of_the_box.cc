@@ -90,11 +90,12 @@ void run(const std::string& path, const Settings& settings) {
   const Prediction scaled{p.mean / unit, p.variance / (unit * unit)};
   const std::string name = path.substr(path.find_last_of('/') + 1);
   const std::string kernel = gp.kernel().to_string();
-  fmt::print("{:24} {:8} N {:6} D {:3} M {:5} RMSE {:8.4f} NLPD {:8.3f} cover {:.3f} {:7.2f} s  "
-             "forgot {} capped {}  {}\n",
-             name, settings.order, table.rows(), D, gp.size(), rmse(y_test, p.mean) / unit,
-             nlpd(y_test / unit, scaled), coverage(y_test, p, 0.95), seconds, forgot, capped,
-             kernel.substr(0, kernel.find('(')));
+  fmt::print(
+      "{:24} {:8} N {:6} D {:3} M {:5} RMSE {:8.4f} NLPD {:8.3f} cover {:.3f} {:7.2f} s  "
+      "forgot {} capped {}  {}\n",
+      name, settings.order, table.rows(), D, gp.size(), rmse(y_test, p.mean) / unit,
+      nlpd(y_test / unit, scaled), coverage(y_test, p, 0.95), seconds, forgot, capped,
+      kernel.substr(0, kernel.find('(')));
   std::fflush(stdout);
 }
 

@@ -126,8 +126,8 @@ void ContinualGPOptions::validate() const {
   if (refit_every < 0) {
     invalid("{}: refit_every is {}, but must be 0 (never) or more", kWhere, refit_every);
   }
-  for (const auto& [name, value] : {std::pair{"warm_up", warm_up}, {"refit_rows", refit_rows},
-                                    {"reservoir", reservoir}}) {
+  for (const auto& [name, value] :
+       {std::pair{"warm_up", warm_up}, {"refit_rows", refit_rows}, {"reservoir", reservoir}}) {
     if (value < 0) invalid("{}: {} is {}, but must be 0 or more", kWhere, name, value);
   }
   if (!(prune >= 0.0) || !std::isfinite(prune)) {

@@ -1,5 +1,5 @@
-// One batch on its way into a model: prepare → refit → select → absorb. Nothing that it does is seen
-// before it is whole.
+// One batch on its way into a model: prepare → refit → select → absorb. Nothing that it does is
+// seen before it is whole.
 #pragma once
 
 #include <memory>
@@ -47,11 +47,11 @@ class Update {
   const ShouldStop& should_stop_;
   std::shared_ptr<const Predictor> base_;
   Scaling scaling_;
-  Matrix X_;                        // [N,D] in scaled units
-  Sites sites_;                     // likewise
-  TargetStatistics targets_;        // this batch's included
-  Hyperparameters theta_;           // θ_old, then θ
-  std::optional<State> own_old_;    // the past, if it is not that of base_ as it stands
+  Matrix X_;                      // [N,D] in scaled units
+  Sites sites_;                   // likewise
+  TargetStatistics targets_;      // this batch's included
+  Hyperparameters theta_;         // θ_old, then θ
+  std::optional<State> own_old_;  // the past, if it is not that of base_ as it stands
   Reservoir reservoir_;
   Selection selection_;
   Curvature curvature_;

@@ -12,15 +12,16 @@ constexpr Index kFewRows = 50;
 
 void about_size(const BatchReport& report, std::vector<std::string>& out) {
   if (report.rows_seen >= kFewRows && 10 * report.inducing >= 9 * report.rows_seen) {
-    out.push_back(
-        fmt::format("nearly every row is an inducing point ({} of {}): the model finds no structure "
-                    "that fewer could hold",
-                    report.inducing, report.rows_seen));
+    out.push_back(fmt::format(
+        "nearly every row is an inducing point ({} of {}): the model finds no structure "
+        "that fewer could hold",
+        report.inducing, report.rows_seen));
   }
   if (report.stop == SelectionStop::cap && report.gap && report.threshold) {
-    out.push_back(fmt::format("the limit on inducing points costs this batch {:.3g} nats, {:.3g} "
-                              "were asked for; raise max_inducing",
-                              *report.gap, *report.threshold));
+    out.push_back(
+        fmt::format("the limit on inducing points costs this batch {:.3g} nats, {:.3g} "
+                    "were asked for; raise max_inducing",
+                    *report.gap, *report.threshold));
   }
   if (report.stop == SelectionStop::rounding) {
     out.push_back("the bound has no digits left to measure its gap by; standardise the data");
@@ -55,9 +56,10 @@ void about_scaling(const ContinualGP::Pending& rows, std::vector<std::string>& o
 
 void about_predictions(const BatchReport& report, Index rows, std::vector<std::string>& out) {
   if (report.coverage && rows >= kFewRows && (*report.coverage < 0.85)) {
-    out.push_back(fmt::format("only {:.0f} % of this batch lay in its 95 % intervals: the data have "
-                              "changed, or come in an order that hides what follows",
-                              100.0 * *report.coverage));
+    out.push_back(
+        fmt::format("only {:.0f} % of this batch lay in its 95 % intervals: the data have "
+                    "changed, or come in an order that hides what follows",
+                    100.0 * *report.coverage));
   }
   if (report.optimum && report.noise_bound && rows >= kFewRows &&
       *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(rows)) {
