@@ -21,6 +21,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "support/paths.h"
+
 namespace ample::testing {
 
 namespace fs = std::filesystem;
@@ -52,7 +54,7 @@ class Program {
     std::array<int, 2> input{};
     if (::pipe2(input.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
     std::vector<char*> argv;
-    std::string name = AMPLE_PROGRAM;
+    std::string name = paths::program();
     argv.push_back(name.data());
     Arguments copy = arguments;
     for (std::string& argument : copy) argv.push_back(argument.data());

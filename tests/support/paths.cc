@@ -1,0 +1,9 @@
+#include "paths.h"
+
+namespace ample::paths {
+
+const char* source_dir() { return AMPLE_SOURCE_DIR; }
+
+const char* program() { return AMPLE_PROGRAM; }
+
+}  // namespace ample::paths

@@ -1,0 +1,12 @@
+// Where the tests find the source tree and the program.
+#pragma once
+
+namespace ample::paths {
+
+/// The root of the source tree.
+const char* source_dir();
+
+/// The program `ample` of this build.
+const char* program();
+
+}  // namespace ample::paths
