@@ -14,6 +14,8 @@
 #include "ample/snapshot.h"
 #include "columns.h"
 #include "commands.h"
+#include "json_text.h"
+#include "output.h"
 #include "terminal.h"
 
 namespace ample::cli {
@@ -21,18 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Every hyperparameter, the noise variance last.
-std::vector<Parameter> parameters_of(const Hyperparameters& theta) {
-  std::vector<Parameter> all = theta.kernel.parameters();
-  all.push_back({.name = "noise_variance",
-                 .value = theta.noise(),
-                 .lower = theta.noise_variance.lower,
-                 .upper = theta.noise_variance.upper,
-                 .fixed = theta.noise_variance.is_fixed});
-  return all;
-}
-
-std::string to_text(ContinualGPOptions::Standardize standardize) {
+std::string name_of(ContinualGPOptions::Standardize standardize) {
   using Standardize = ContinualGPOptions::Standardize;
   return standardize == Standardize::none          ? "none"
          : standardize == Standardize::first_batch ? "first-batch"
@@ -46,7 +37,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
   const ContinualGP::Checkpoint& checkpoint = model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
   Json parameters = Json::array();
-  for (const Parameter& p : parameters_of(checkpoint.theta)) {
+  for (const Parameter& p : checkpoint.theta.parameters()) {
     parameters.push_back({{"name", p.name},
                           {"value", p.value},
                           {"lower", p.lower},
@@ -72,12 +63,12 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
                   {"refit_every", options.refit_every},
                   {"seed", options.seed},
                   {"scaling",
-                   {{"standardize", to_text(options.standardize)},
+                   {{"standardize", name_of(options.standardize)},
                     {"input_mean", to_list(scaling.input_mean)},
                     {"input_scale", to_list(scaling.input_scale)},
                     {"target_mean", scaling.target_mean},
                     {"target_scale", scaling.target_scale}}}};
-  fmt::print("{}\n", json.dump(2));
+  print("{}\n", to_text(json, 2));
 }
 
 void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
@@ -101,7 +92,7 @@ void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_
     pairs.emplace_back("target", *target);
   }
   pairs.emplace_back("kernel", model.kernel().to_string());
-  for (const Parameter& p : parameters_of(checkpoint.theta)) {
+  for (const Parameter& p : checkpoint.theta.parameters()) {
     pairs.emplace_back("  " + p.name,
                        p.fixed ? fmt::format("{:.6g}, fixed", p.value)
                                : fmt::format("{:.6g} in [{:g}, {:g}]", p.value, p.lower, p.upper));
@@ -111,7 +102,7 @@ void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_
                               : options.refit_every == 1
                                   ? "after every batch"
                                   : fmt::format("every {} batches", options.refit_every));
-  pairs.emplace_back("scaling", to_text(options.standardize));
+  pairs.emplace_back("scaling", name_of(options.standardize));
   if (model.batches() > 0) {
     const Scaling& scaling = checkpoint.scaling;
     for (Index d = 0; d < model.dimension(); ++d) {

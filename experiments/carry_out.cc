@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,30 +14,18 @@
 #include "ample/metrics.h"
 #include "ample/snapshot.h"
 #include "ample/threads.h"
+#include "diagnostics.h"
 #include "errors.h"
 #include "interrupt.h"
 #include "job.h"
 #include "learn.h"
-#include "temporary_file.h"
+#include "stopwatch.h"
 
 namespace ample::experiments {
 namespace {
 
 // Rows predicted at once: [rows, M] is then the largest matrix.
 constexpr Index kPredictRows = 1000;
-
-class Clock {
- public:
-  explicit Clock(double before) : before_(before) {}
-  [[nodiscard]] double seconds() const {
-    return before_ +
-           std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double before_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 template <class Model>
 Prediction predict(const Model& model, const Matrix& X) {
@@ -86,22 +71,6 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
   return json.dump();
 }
 
-std::vector<char> to_bytes(const ContinualGP& model) {
-  const TemporaryFile file;
-  save(model, file.path());
-  std::ifstream stream(file.path(), std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-ContinualGP from_bytes(const std::vector<char>& bytes) {
-  const TemporaryFile file;
-  std::ofstream stream(file.path(), std::ios::binary);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  stream.close();
-  if (!stream) throw cli::DataError("cannot write " + file.path() + " to resume from");
-  return load(file.path());
-}
-
 // --- The exact GP -------------------------------------------------------------------------------
 
 // The first fit is one of about so many rows. It is repeated with twice as many until it is all of
@@ -118,13 +87,13 @@ Batch thinned(const Batch& data, Index k) {
 }
 
 void run_exact(const Run& run, const Job& job, Results& results) {
-  const Clock clock(0.0);
+  const Stopwatch clock;
   Progress progress;
   for (const Index seen : job.exact_after) {
     const Batch train = job.train_until(seen);
     NoiseModel targets;
     targets.observe(train.y);
-    const Clock fit_clock(0.0);
+    const Stopwatch fit_clock;
     BatchResult result;
     result.batch = seen;
     result.rows_seen = result.inducing = train.X.rows();
@@ -198,7 +167,7 @@ Start resume(const Run& run, const Job& job, const std::string& settings, Result
         why = "its saved model is damaged";
       }
     }
-    fmt::print(stderr, "{}: begins anew: {}\n", run.key(), why);
+    cli::say(run.key(), "begins anew: " + why);
     results.forget(run);
   }
   return {ContinualGP(job.options), 0.0};
@@ -207,7 +176,7 @@ Start resume(const Run& run, const Job& job, const std::string& settings, Result
 void run_continual(const Run& run, const Job& job, double seconds_between_saves, Results& results) {
   const std::string settings = settings_text(run, job.options);
   Start start = resume(run, job, settings, results);
-  const Clock clock(start.seconds);
+  const Stopwatch clock(start.seconds);
   ContinualGP model = cli::interruptible(std::move(start.model));
   Progress unsaved;
   double last_save = clock.seconds();
