@@ -76,7 +76,7 @@ void selection(State& state) {
   const Index D = state.range(2);
   const ample::State old = learnt(state.range(0), D);
   const Batch batch = random_batch(state.range(1), D, 2);
-  NoiseModel targets;
+  TargetStatistics targets;
   targets.observe(batch.y);
   const Vips vips{.delta = 0.1};
   for (auto _ : state) {

@@ -30,7 +30,7 @@ ContinualGP model_of_size(Index M) {
   ContinualGP gp(options);
   const Batch batch = random_batch(M, kDimension, 1);
   gp.observe(batch.X, batch.y);
-  ContinualGP::Checkpoint checkpoint = gp.checkpoint();
+  ContinualGP::Checkpoint checkpoint = *gp.checkpoint();
   checkpoint.options.refit_every = 1;
   checkpoint.options.fit.max_evaluations = 5;
   checkpoint.options.fit_tolerance = 0.0;

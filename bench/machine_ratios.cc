@@ -23,6 +23,7 @@
 #include "linalg.h"
 #include "measure.h"
 #include "parallel.h"
+#include "simd.h"
 
 namespace ample {
 namespace {
@@ -104,7 +105,7 @@ int run(int rounds, const std::string& json_path) {
   struct Shape {
     Index M, N;
   };
-  const std::vector<Shape> shapes{{1000, 1000}, {2000, 300}, {300, 2000}};
+  const std::vector<Shape> shapes{{1000, 1000}, {2000, 300}, {300, 2000}, {30, 100}, {50, 100}};
   std::vector<std::unique_ptr<BoundProblem>> problems;
   for (const auto& [M, N] : shapes) {
     problems.push_back(std::make_unique<BoundProblem>(M, N, 8));
@@ -143,10 +144,13 @@ int run(int rounds, const std::string& json_path) {
   }
 
   const double gemm = std::max(all[0].rate(), all[1].rate());
-  fmt::print("{} threads, BLAS core {}, best of {} interleaved rounds\n\n", threads(), blas_core(),
-             rounds);
+  fmt::print("{} threads, BLAS core {}, loops for {}, best of {} interleaved rounds\n\n", threads(),
+             blas_core(), simd::target(), rounds);
   fmt::print("{:<32}{:>12}{:>14}{:>12}\n", "", "seconds", "Gop/s", "of dgemm");
-  nlohmann::json out{{"threads", threads()}, {"blas_core", blas_core()}, {"rounds", rounds}};
+  nlohmann::json out{{"threads", threads()},
+                     {"blas_core", blas_core()},
+                     {"simd", simd::target()},
+                     {"rounds", rounds}};
   for (const Measurement& m : all) {
     const bool flops =
         m.name.find("exp") == std::string::npos && m.name.find("kernel") == std::string::npos;

@@ -45,7 +45,7 @@ int run(Index M, const std::string& json_path) {
     const Batch batch = random_batch(M, kDimension, 1);
     gp.observe(batch.X, batch.y);
   }
-  ContinualGP::Checkpoint checkpoint = gp.checkpoint();
+  ContinualGP::Checkpoint checkpoint = *gp.checkpoint();
   gp = ContinualGP();
   checkpoint.options.selection = Vips{.max_inducing = M};
   checkpoint.options.refit_every = 1;

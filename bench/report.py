@@ -3,14 +3,18 @@
 
     bench/report.py RESULTS PAGE FIGURES
 
-RESULTS is the folder of JSON files of scripts/bench, PAGE the Markdown file to write, FIGURES the
-folder for its figure. Nothing is measured here, and what was not measured is said to be missing.
+RESULTS is the folder of JSON files of scripts/bench, with a folder for each instruction set that was
+measured, PAGE the Markdown file to write, FIGURES the folder for its figure. Nothing is measured here,
+and what was not measured is said to be missing.
 """
 
 import json
 import math
 import sys
 from pathlib import Path
+
+
+SIMD = {"avx512": "AVX-512", "avx2": "AVX2", "sse4": "SSE4", "neon": "NEON"}
 
 
 def read(folder, name):
@@ -34,59 +38,99 @@ def machine_section(machine):
     )
 
 
-def ratios_section(ratios):
-    m = ratios["measurements"]
-    rows = [
-        (name, f"{1e3 * v['seconds']:.2f} ms", f"{1e-9 * v['work'] / v['seconds']:.1f}", f"{100 * v['of_dgemm']:.0f} %")
-        for name, v in m.items()
-        if "exp" not in name and "kernel" not in name and "product" not in name
-    ]
+def read_each(results, name):
+    """What was measured, by instruction set: {"AVX-512": …, "AVX2": …}."""
+    found = {title: read(results / key, name) for key, title in SIMD.items()}
+    return {title: data for title, data in found.items() if data}
+
+
+def milliseconds(seconds):
+    digits = max(0, 2 - math.floor(math.log10(1e3 * seconds)))
+    return f"{1e3 * seconds:.{digits}f} ms"
+
+
+def ratios_section(each):
+    def is_product(name):
+        return "exp" not in name and "kernel" not in name and "product" not in name
+
+    names = [name for name in next(iter(each.values()))["measurements"] if is_product(name)]
+    rows = []
+    for name in names:
+        row = [name]
+        for ratios in each.values():
+            v = ratios["measurements"][name]
+            row += [milliseconds(v["seconds"]), f"{1e-9 * v['work'] / v['seconds']:.1f}", f"{100 * v['of_dgemm']:.0f} %"]
+        rows.append(row)
+    header = ["operation"] + [f"{title}: {what}" if what == "time" else what for title in each for what in ("time", "Gflop/s", "of dgemm")]
+    kernel = ", ".join(f"{ratios['kernel_matrix_over_parts']:.2f} × ({title})" for title, ratios in each.items())
+    cores = ", ".join(f"{ratios['blas_core']} ({title})" for title, ratios in each.items())
+    one = next(iter(each.values()))
     return (
         "## Near the machine's limit\n\n"
-        + table(["operation", "time", "Gflop/s", "of dgemm"], rows)
-        + f"\n\n{ratios['threads']} threads, best of {ratios['rounds']} interleaved rounds; dgemm is the faster of BLAS's own "
-        "threads and ours. The count of operations that no arrangement avoids is `necessary_flops` in "
-        "`bench/machine_ratios.cc`; kernel evaluations and their pull-backs count as nothing. A kernel matrix of "
-        f"4000 × 4000 in 8 dimensions takes {ratios['kernel_matrix_over_parts']:.2f} × the time of its exponentials and its "
-        "product alone."
+        + table(header, rows)
+        + f"\n\n{one['threads']} threads, best of {one['rounds']} interleaved rounds; OpenBLAS's kernels: {cores}. dgemm is the "
+        "faster of BLAS's own threads and ours. The count of operations that no arrangement avoids is `necessary_flops` in "
+        "`bench/machine_ratios.cc`; kernel evaluations and their pull-backs count as nothing, which is most of a small model's "
+        "time. A kernel matrix of 4000 × 4000 in 8 dimensions, beside the time of its exponentials and its product alone, takes "
+        f"{kernel}."
     )
 
 
-def streams_section(streams):
-    rows = [
-        (
-            r["data"], r["method"], r["inducing"], f"{r['rmse']:.4g}", f"{r['nlpd']:.3f}", r["evaluations"],
-            f"{r['seconds_select']:.3f}", f"{r['seconds_fit']:.3f}", f"{r['seconds_select'] + r['seconds_fit']:.3f}",
-            f"{r['worst_select_over_fit']:.2f}",
-        )
-        for r in streams["runs"]
-    ]
-    paper = {"vips 0.05": 15.2, "fixed 100": 24.7, "fixed 1000": 424.3}
-    beside = []
-    for r in streams["runs"]:
-        if r["data"] == "naval" and r["method"] in paper:
-            total = r["seconds_select"] + r["seconds_fit"]
-            beside.append((r["method"], f"{total:.2f} s", f"{paper[r['method']]} s", f"{paper[r['method']] / total:.0f} ×"))
+def predictions_section(each):
+    rows = []
+    for title, data in each.items():
+        for v in data["sizes"]:
+            rows.append((
+                title, v["inducing"], v["rows"], f"{v['rows'] / v['seconds']:,.0f}", f"{100 * v['of_dgemm']:.0f} %",
+                f"{v['rows'] / v['seconds_mean']:,.0f}", f"{v['seconds_mean'] / v['seconds_kernel_matrix']:.2f} ×",
+            ))
     return (
-        "## Whole streams\n\nThe paper's data under its protocol, seed 0, fold 0; seconds over all batches. *worst* is "
-        "the largest ratio of selection to fit of any one batch.\n\n"
-        + table(["data", "method", "M", "RMSE", "NLPD", "evaluations", "select", "fit", "total", "worst"], rows)
+        "## Predictions\n\nMany rows in 8 dimensions; a mean with its variance takes 2 M² operations, a mean alone a row of the "
+        "kernel matrix.\n\n"
+        + table(["", "M", "rows", "rows a second", "of dgemm", "means alone, rows a second", "of the kernel matrix's time"], rows)
+    )
+
+
+def total(run):
+    return run["seconds_select"] + run["seconds_fit"]
+
+
+def streams_section(each):
+    main, *others = each.items()
+    paper = {"vips 0.05": 15.2, "fixed 100": 24.7, "fixed 1000": 424.3}
+    by_key = [{(r["data"], r["method"]): r for r in data["runs"]} for _, data in others]
+    rows, beside = [], []
+    for r in main[1]["runs"]:
+        key = (r["data"], r["method"])
+        rows.append((
+            r["data"], r["method"], r["inducing"], f"{r['rmse']:.4g}", f"{r['nlpd']:.3f}", r["evaluations"],
+            f"{r['seconds_select']:.3f}", f"{r['seconds_fit']:.3f}", f"{total(r):.3f}", f"{r['worst_select_over_fit']:.2f}",
+            *(f"{total(runs[key]):.3f}" if key in runs else "" for runs in by_key),
+        ))
+        if r["data"] == "naval" and r["method"] in paper:
+            beside.append((r["method"], f"{total(r):.2f} s", f"{paper[r['method']]} s", f"{paper[r['method']] / total(r):.0f} ×"))
+    return (
+        f"## Whole streams\n\nThe paper's data under its protocol, seed 0, fold 0; seconds over all batches, {main[0]}"
+        + "".join(f", and the total with {title}" for title, _ in others)
+        + ". *worst* is the largest ratio of selection to fit of any one batch.\n\n"
+        + table(["data", "method", "M", "RMSE", "NLPD", "evaluations", "select", "fit", "total", "worst",
+                 *(f"total, {title}" for title, _ in others)], rows)
         + "\n\nNaval beside the totals that the paper gives for its code on an RTX 6000 GPU:\n\n"
         + table(["method", "here", "paper", "ratio"], beside)
     )
 
 
-def latency_section(latency):
-    def row(name, p):
-        return (name, *(f"{p[k]:.1f}" for k in ("p50", "p90", "p99", "p99.9", "max")), p["calls"])
-
+def latency_section(each):
+    rows = []
+    for title, data in each.items():
+        for size in data["sizes"]:
+            for name, key in [("update", "update_microseconds"), ("prediction", "predict_microseconds")]:
+                p = size[key]
+                rows.append((title, size["inducing"], name,
+                             *(f"{p[k]:.1f}" for k in ("p50", "p90", "p99", "p99.9", "max")), p["calls"]))
     return (
-        f"## Latency\n\nOne row at a time, M = {latency['inducing']}, D = {latency['dimension']}, hyperparameters frozen; "
-        "microseconds.\n\n"
-        + table(
-            ["", "p50", "p90", "p99", "p99.9", "max", "calls"],
-            [row("update", latency["update_microseconds"]), row("prediction", latency["predict_microseconds"])],
-        )
+        "## Latency\n\nOne row at a time, D = 8, hyperparameters frozen; microseconds.\n\n"
+        + table(["", "M", "", "p50", "p90", "p99", "p99.9", "max", "calls"], rows)
         + "\n\nThe far tail is the machine's: a thread that is not scheduled waits for milliseconds."
     )
 
@@ -123,12 +167,12 @@ def memory_section(memory):
     )
 
 
-def peers_section(peers):
+def peers_tables(peers):
     """Runs come in groups, each led by Ample's; those without an error are selections alone."""
     whole, alone, own = [], [], None
     for run in peers["runs"]:
         if "missing" in run:
-            whole.append((run["data"], run["peer"], f"missing: {run['missing']}", *[""] * 5))
+            whole.append((run["data"], run["peer"], f"missing: {run['missing']}", *[""] * 6))
             continue
         if run["peer"] == "ample_vips":
             own = run
@@ -139,17 +183,26 @@ def peers_section(peers):
         seconds = f"{run['seconds']:.2f} s"
         if run.get("batches_done", 0) < run.get("batches", 0):
             seconds += f", stopped after batch {run['batches_done']} of {run['batches']}"
+        tracing = run.get("seconds_trace_select", 0.0) + run.get("seconds_trace_fit", 0.0)
+        traced = f"{(run['seconds'] - tracing) / own['seconds']:.0f} ×" if tracing else ""
         whole.append((
-            run["data"], run["peer"], seconds, ratio, run.get("inducing", ""),
+            run["data"], run["peer"], seconds, ratio, traced, run.get("inducing", ""),
             *(f"{run[key]:{form}}" if run.get(key) is not None else "" for key, form in
               [("elbo", ".2f"), ("rmse", ".4f"), ("nlpd", ".3f")]),
         ))
     return (
-        f"## Peers\n\nThe same batches, start and tolerances, δ = {peers['delta']}; what is comparable and what is not is in "
-        "`bench/peers/README.md`. GPflow's time includes the tracing of its compiled functions.\n\n"
-        + table(["data", "program", "time", "of Ample's", "M", "sum of bounds", "RMSE", "NLPD"], whole)
-        + "\n\nThe selection on the first batch alone:\n\n"
-        + table(["data", "program", "M", "time", "of Ample's"], alone)
+        table(["data", "program", "time", "of Ample's", "without tracing", "M", "sum of bounds", "RMSE", "NLPD"], whole)
+        + ("\n\nThe selection on the first batch alone:\n\n" + table(["data", "program", "M", "time", "of Ample's"], alone) if alone else "")
+    )
+
+
+def peers_section(each):
+    delta = next(iter(each.values()))["delta"]
+    return (
+        f"## Peers\n\nThe same batches, start and tolerances, δ = {delta}; what is comparable and what is not is in "
+        "`bench/peers/README.md`. GPflow's time includes the tracing of its compiled functions; the column beside it leaves that "
+        "out.\n\n"
+        + "\n\n".join(f"### {title}\n\n{peers_tables(peers)}" for title, peers in each.items())
     )
 
 
@@ -182,6 +235,10 @@ def draw(growth, path):
     figure.savefig(path, dpi=150)
 
 
+def missing(name):
+    return f"*{name.replace('_', ' ')}: not measured in this run.*"
+
+
 def main(arguments):
     if len(arguments) != 3:
         print(__doc__.strip(), file=sys.stderr)
@@ -199,14 +256,16 @@ def main(arguments):
         draw(growth, figures / "growth.png")
     for name, section in [
         ("machine_ratios", ratios_section),
+        ("predictions", predictions_section),
         ("streams", streams_section),
         ("peers", peers_section),
         ("latency", latency_section),
-        ("growth", lambda g: growth_section(g, "growth.png")),
-        ("memory", memory_section),
     ]:
+        each = read_each(results, name)
+        parts.append(section(each) if each else missing(name))
+    for name, section in [("growth", lambda g: growth_section(g, "growth.png")), ("memory", memory_section)]:
         data = read(results, name)
-        parts.append(section(data) if data else f"*{name.replace('_', ' ')}: not measured in this run.*")
+        parts.append(section(data) if data else missing(name))
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"{page} written")
     return 0

@@ -24,8 +24,8 @@ DemoScore judge(const Model& model, const Kernel& kernel, double noise_variance,
   o.nlpd =
       nlpd(f, p) + 0.5 * std::pow(kScenarioNoiseDeviation, 2) * p.variance.cwiseInverse().mean();
   for (const Parameter& parameter : kernel.parameters()) {
-    if (parameter.name.ends_with("lengthscale")) o.lengthscale = parameter.value;
-    if (parameter.name.ends_with("variance")) o.variance = parameter.value;
+    if (parameter.kind == Parameter::Kind::lengthscale) o.lengthscale = parameter.value;
+    if (parameter.kind == Parameter::Kind::variance) o.variance = parameter.value;
   }
   return o;
 }
@@ -77,7 +77,7 @@ DemoScore score_of(const DemoRun& run, const Vector& grid) {
 DemoScore score_of_exact(const Batch& all, const Hyperparameters& start, const Vector& grid) {
   const Stopwatch watch;
   ExactGP gp(start);
-  gp.fit(all.X, all.y, {.should_stop = [] { return interrupted() != 0; }});
+  gp.fit(all.X, all.y, {}, nullptr, [] { return interrupted() != 0; });
   stop_if_interrupted();
   const Hyperparameters& fitted = gp.hyperparameters();
   return judge(gp, fitted.kernel, fitted.noise(), watch.seconds(), grid);

@@ -44,7 +44,7 @@ ContinualGPOptions model_options(const FitOptions& options) {
   ContinualGPOptions model;
   if (!options.kernel.empty()) model.start.kernel = Kernel::parse(options.kernel);
   model.search_start = options.kernel.empty() && !options.fixed_hyperparameters;
-  model.start.noise_variance.values = {options.noise_variance};
+  model.start.noise_variance.value = options.noise_variance;
   model.start.check("--noise-variance");
   model.selection = make_selection(options.selection, options.settings);
   if (options.refit_every && *options.refit_every < 1) {
@@ -52,12 +52,9 @@ ContinualGPOptions model_options(const FitOptions& options) {
   }
   model.refit_every = options.fixed_hyperparameters ? 0 : options.refit_every.value_or(1);
   model.seed = options.batching.seed;
-  using Standardize = ContinualGPOptions::Standardize;
   if (options.standardize == "first-batch") {
-    model.standardize = Standardize::first_batch;
-  } else if (options.standardize == "all") {
-    model.standardize = Standardize::given;
-  } else if (options.standardize != "none") {
+    model.scaling = Standardize::first_batch;
+  } else if (options.standardize != "all" && options.standardize != "none") {
     throw UsageError(fmt::format("--standardize is '{}', expected none, all or first-batch",
                                  options.standardize));
   }
@@ -82,7 +79,7 @@ void run(FitOptions& options) {
   const std::unique_ptr<ModelFile> file =
       prepare_to_learn(options.learn, {{"DATA", options.data}, {"--test", options.test}});
   if (file) file->check_can_save();
-  const bool all = model.standardize == ContinualGPOptions::Standardize::given;
+  const bool all = options.standardize == "all";
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns =
@@ -99,8 +96,9 @@ void run(FitOptions& options) {
 
   BatchSource source(std::move(reader), columns, options.batching, all);
   if (all) {
-    model.scaling = source.scaling();
-    if (test) test->unit = model.scaling->target_scale;
+    const Scaling scaling = source.scaling();
+    model.scaling = scaling;
+    if (test) test->unit = scaling.target_scale;
   }
   const Notes notes{{kColumnsNote, to_note(columns)},
                     {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -23,18 +24,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string name_of(ContinualGPOptions::Standardize standardize) {
-  using Standardize = ContinualGPOptions::Standardize;
-  return standardize == Standardize::none          ? "none"
-         : standardize == Standardize::first_batch ? "first-batch"
-                                                   : "given";
+std::string how_scaled(const ContinualGPOptions& options) {
+  if (std::holds_alternative<Scaling>(options.scaling)) return "given";
+  return std::get<Standardize>(options.scaling) == Standardize::none ? "none" : "first-batch";
 }
 
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
 void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
-  const ContinualGP::Checkpoint& checkpoint = model.checkpoint();
+  const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
   Json parameters = Json::array();
   for (const Parameter& p : checkpoint.theta.parameters()) {
@@ -46,7 +45,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
   }
   Json selection{{"name", options.selection.name()}};
   for (const auto& [name, value] : options.selection.settings()) selection[name] = value;
-  const Scaling& scaling = checkpoint.scaling;
+  const Scaling scaling = checkpoint.predictor ? checkpoint.predictor->scaling() : Scaling();
   const Json json{{"file_bytes", bytes},
                   {"checksum", "ok"},
                   {"format_version", snapshot.format_version},
@@ -63,7 +62,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
                   {"refit_every", options.refit_every},
                   {"seed", options.seed},
                   {"scaling",
-                   {{"standardize", name_of(options.standardize)},
+                   {{"standardize", how_scaled(options)},
                     {"input_mean", to_list(scaling.input_mean)},
                     {"input_scale", to_list(scaling.input_scale)},
                     {"target_mean", scaling.target_mean},
@@ -73,7 +72,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
 
 void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
-  const ContinualGP::Checkpoint& checkpoint = model.checkpoint();
+  const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
   std::string selection = options.selection.name();
   for (const auto& [name, value] : options.selection.settings()) {
@@ -102,9 +101,9 @@ void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_
                               : options.refit_every == 1
                                   ? "after every batch"
                                   : fmt::format("every {} batches", options.refit_every));
-  pairs.emplace_back("scaling", name_of(options.standardize));
+  pairs.emplace_back("scaling", how_scaled(options));
   if (model.batches() > 0) {
-    const Scaling& scaling = checkpoint.scaling;
+    const Scaling scaling = checkpoint.predictor ? checkpoint.predictor->scaling() : Scaling();
     for (Index d = 0; d < model.dimension(); ++d) {
       const std::string name = columns.names.empty() ? fmt::format("input {}", d + 1)
                                                      : columns.names[static_cast<std::size_t>(d)];

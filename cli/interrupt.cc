@@ -69,6 +69,11 @@ void stop_if_interrupted() {
   if (signal_received != 0) throw Interrupted{signal_received};
 }
 
+bool stop_on_signal() {
+  stop_if_interrupted();
+  return false;
+}
+
 int signal_descriptor() { return wake_pipe[0]; }
 
 std::thread without_signals(std::function<void()> work) {

@@ -23,6 +23,9 @@ void watch_for_signals();
 /// Throws Interrupted if a signal came.
 void stop_if_interrupted();
 
+/// For whoever asks whether to stop, a fit say: throws Interrupted if a signal came, else false.
+bool stop_on_signal();
+
 /// Readable once a signal came, for poll(2) beside what is waited for. -1 before
 /// watch_for_signals().
 [[nodiscard]] int signal_descriptor();

@@ -101,7 +101,7 @@ class Learner {
     Progress progress(source.total());
     while (const std::optional<Batch> batch = source.next()) {
       ContinualGP next = model_;
-      BatchReport what_happened = next.observe(batch->X, batch->y);
+      BatchReport what_happened = next.observe(batch->X, batch->y, {.should_stop = stop_on_signal});
       std::optional<Score> score;
       if (test) score = score_of(next, *test);
       const std::lock_guard lock(mutex_);
@@ -247,15 +247,6 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
       ->type_name("N");
 }
 
-ContinualGP interruptible(const ContinualGP& model) {
-  ContinualGP::Checkpoint checkpoint = model.checkpoint();
-  checkpoint.options.fit.should_stop = [] {
-    stop_if_interrupted();
-    return false;
-  };
-  return ContinualGP(std::move(checkpoint));
-}
-
 std::unique_ptr<ModelFile> prepare_to_learn(LearnOptions& options,
                                             const std::vector<NamedFile>& inputs,
                                             const std::string& model) {
@@ -275,7 +266,7 @@ std::unique_ptr<ModelFile> prepare_to_learn(LearnOptions& options,
 void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>& test,
            const Notes& notes, const LearnOptions& options, ModelFile* file,
            const std::string& command) {
-  Learner learner(interruptible(model), notes, options, file, command);
+  Learner learner(std::move(model), notes, options, file, command);
   const auto say_bad_rows = [&] {
     if (source.bad_rows() == 0) return;
     say(command, fmt::format("dropped {}", counted(source.bad_rows(), "bad row", "bad rows")));

@@ -38,10 +38,6 @@ struct LearnOptions {
 /// Adds --save-every, --wait, --report, --skip-bad-rows, --json and --threads.
 void add_learn_options(CLI::App& command, LearnOptions& options);
 
-/// A model that gives up its batch when a signal comes; observe() then leaves it as it was and
-/// throws Interrupted.
-[[nodiscard]] ContinualGP interruptible(const ContinualGP& model);
-
 /// The note with the --batch-size of a fit, the default of updates.
 constexpr const char* kBatchSizeNote = "batch_size";
 

@@ -62,7 +62,7 @@ Scenario outliers(std::uint64_t seed) {
 ContinualGPOptions scenario_options() {
   ContinualGPOptions options;
   options.start.kernel = SquaredExponential{.variance = 1.0, .lengthscale = 0.5};
-  options.start.noise_variance.values = {0.5};
+  options.start.noise_variance.value = 0.5;
   options.selection = Vips{.delta = 0.05};
   return options;
 }

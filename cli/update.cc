@@ -45,7 +45,7 @@ void run(UpdateOptions options) {
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns = find_columns(columns_of(snapshot, options.model), reader.names(),
                                        reader.columns(), Need::inputs_and_target, options.data);
-  options.batching.seed = snapshot.model.checkpoint().options.seed;
+  options.batching.seed = snapshot.model.checkpoint()->options.seed;
   if (!options.batch_size_given) {
     options.batching.batch_size = batch_size_of(snapshot, options.batching.batch_size);
   }

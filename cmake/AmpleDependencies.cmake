@@ -2,8 +2,8 @@
 # The build includes this file; a static installation includes it again on the consumer's machine,
 # so that no library path of the building machine ends up in the exported targets.
 #
-#   AmpleDeps::openblas  BLAS, CBLAS and the Fortran LAPACK symbols
-#   AmpleDeps::lapacke   the C interface to LAPACK
+#   AmpleDeps::openblas  BLAS and CBLAS
+#   AmpleDeps::hwy       Highway: which instruction sets the processor has (version 1.0 or later)
 #   AmpleDeps::xxhash    check sums
 
 function(_ample_dependency name header library hint suffixes)
@@ -25,5 +25,5 @@ function(_ample_dependency name header library hint suffixes)
 endfunction()
 
 _ample_dependency(openblas cblas.h openblas libopenblas-pthread-dev "openblas-pthread;openblas")
-_ample_dependency(lapacke lapacke.h lapacke liblapacke-dev "")
+_ample_dependency(hwy hwy/highway.h hwy libhwy-dev "")
 _ample_dependency(xxhash xxhash.h xxhash libxxhash-dev "")

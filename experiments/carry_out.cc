@@ -18,7 +18,6 @@
 #include "errors.h"
 #include "interrupt.h"
 #include "job.h"
-#include "learn.h"
 #include "stopwatch.h"
 
 namespace ample::experiments {
@@ -41,7 +40,8 @@ Prediction predict(const Model& model, const Matrix& X) {
 
 /// Fills in the errors of a model, and of the noise model of the targets seen, on a test set.
 template <class Model>
-void score(const Model& model, const NoiseModel& targets, const Batch& test, BatchResult& result) {
+void score(const Model& model, const TargetStatistics& targets, const Batch& test,
+           BatchResult& result) {
   const Prediction p = predict(model, test.X);
   result.rmse = rmse(test.y, p.mean);
   result.nlpd = nlpd(test.y, p);
@@ -91,7 +91,7 @@ void run_exact(const Run& run, const Job& job, Results& results) {
   Progress progress;
   for (const Index seen : job.exact_after) {
     const Batch train = job.train_until(seen);
-    NoiseModel targets;
+    TargetStatistics targets;
     targets.observe(train.y);
     const Stopwatch fit_clock;
     BatchResult result;
@@ -100,23 +100,21 @@ void run_exact(const Run& run, const Job& job, Results& results) {
     result.stop = "all data";
     MinimizeOptions options;
     options.absolute_value_tolerance = kExactTolerance;
-    options.should_stop = [] {
-      cli::stop_if_interrupted();
-      return false;
-    };
     Hyperparameters start = job.options.start;
     Curvature curvature;
     const auto times = static_cast<std::uint64_t>(train.X.rows() / kExactStartRows);
     for (auto every = static_cast<Index>(std::bit_floor(times)); every > 1; every /= 2) {
       const Batch part = thinned(train, every);
       ExactGP first(start);
-      result.evaluations += first.fit(part.X, part.y, options, &curvature).evaluations;
+      result.evaluations +=
+          first.fit(part.X, part.y, options, &curvature, cli::stop_on_signal).evaluations;
       start = first.hyperparameters();
       // The evidence is a sum over rows.
       for (Curvature::Pair& pair : curvature.pairs) pair.y *= 2.0;
     }
     ExactGP gp(start);
-    result.evaluations += gp.fit(train.X, train.y, options, &curvature).evaluations;
+    result.evaluations +=
+        gp.fit(train.X, train.y, options, &curvature, cli::stop_on_signal).evaluations;
     result.seconds_fit = fit_clock.seconds();
     result.elbo = gp.log_evidence();
     result.kernel = gp.hyperparameters().kernel.to_string();
@@ -177,7 +175,7 @@ void run_continual(const Run& run, const Job& job, double seconds_between_saves,
   const std::string settings = settings_text(run, job.options);
   Start start = resume(run, job, settings, results);
   const Stopwatch clock(start.seconds);
-  ContinualGP model = cli::interruptible(std::move(start.model));
+  ContinualGP model = std::move(start.model);
   Progress unsaved;
   double last_save = clock.seconds();
   const auto keep = [&] {
@@ -190,13 +188,14 @@ void run_continual(const Run& run, const Job& job, double seconds_between_saves,
     const Batch batch = job.train(model.batches());
     try {
       cli::stop_if_interrupted();
-      unsaved.batches.push_back(summary_of(model.observe(batch.X, batch.y)));
+      unsaved.batches.push_back(
+          summary_of(model.observe(batch.X, batch.y, {.should_stop = cli::stop_on_signal})));
     } catch (const cli::Interrupted&) {
       if (!unsaved.batches.empty()) keep();
       throw;
     }
     const Index seen = model.batches();
-    score(model, model.checkpoint().targets, job.test(seen), unsaved.batches.back());
+    score(model, model.checkpoint()->targets, job.test(seen), unsaved.batches.back());
     if (job.draw) {
       for (Drawing& d : job.draw(model, seen)) unsaved.drawings.push_back(std::move(d));
     }

@@ -92,7 +92,7 @@ Job large_job(const Run& run) {
 
   ContinualGPOptions options;
   options.start.kernel = SquaredExponential{};
-  options.start.noise_variance.values = {0.2};
+  options.start.noise_variance.value = 0.2;
   options.selection = selection_of(run, run.method == "cv" ? kCap : kNoCap);
   // The test set is a small stream of the same kind: after half of the batches, half of it counts.
   return job_of(

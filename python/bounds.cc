@@ -5,6 +5,7 @@
 
 #include "ample/bound.h"
 #include "ample/exact_gp.h"
+#include "ample/optimum.h"
 #include "ample/posterior.h"
 #include "bindings.h"
 
@@ -42,7 +43,8 @@ struct OwnedEvidence {
   Matrix X;
   Vector y;
   ExactEvidence evidence;
-  bool ready = false;
+  bool has_value = false;
+  bool ready = false;  // the factor is there: the gradient uses it up, the value stays
 };
 
 }  // namespace
@@ -148,7 +150,15 @@ True
           Unlocked(), "The state after this batch; factorise anew before anything else is asked.");
 
   m.def(
-      "optimum", &optimum, "old"_a, "X"_a, "y"_a, "jitter"_a = 0.0, Unlocked(),
+      "optimum",
+      [](const State& old, const MatrixRef& X, const VectorRef& y, double jitter) {
+        if (!(jitter >= 0.0)) {
+          throw std::invalid_argument(
+              fmt::format("optimum: jitter is {}, but must be 0 or more", jitter));
+        }
+        return jitter > 0.0 ? optimum_with_jitter(old, X, y, jitter) : optimum(old, X, y);
+      },
+      "old"_a, "X"_a, "y"_a, "jitter"_a = 0.0, Unlocked(),
       "L*, the best value that the bound can reach with any inducing inputs; O(N³). With a jitter, "
       "the value that is reached with every row of X added, inducing variables of that jitter. "
       "None if the factorisation fails.");
@@ -162,13 +172,17 @@ True
       .def(
           "factorize",
           [](OwnedEvidence& self, const Kernel& kernel, double noise_variance) {
-            self.ready = false;
-            self.ready = self.evidence.factorize(kernel, noise_variance);
+            self.has_value = self.ready = false;
+            self.has_value = self.ready = self.evidence.factorize(kernel, noise_variance);
             return self.ready;
           },
           "kernel"_a, "noise_variance"_a, Unlocked(),
           "Factorises at these hyperparameters; False if that fails.")
-      .def_prop_ro("value", [](const OwnedEvidence& self) { return self.evidence.value(); })
+      .def_prop_ro("value",
+                   [](const OwnedEvidence& self) {
+                     check_ready(self.has_value);
+                     return self.evidence.value();
+                   })
       .def(
           "gradient",
           [](OwnedEvidence& self) {

@@ -1,6 +1,9 @@
+#include <tuple>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nanobind/operators.h>
+#include <nanobind/stl/tuple.h>
 
 #include "ample/kernel.h"
 #include "bindings.h"
@@ -61,15 +64,12 @@ Positive(0.5, lower=0.1, upper=10)
           "__eq__", [](const Positive& a, const Positive& b) { return repr(a) == repr(b); },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Positive& a) { return std::hash<std::string>()(repr(a)); })
-      .def(
-          "__reduce__",
-          [](nb::handle self) {
-            const auto& p = nb::cast<const Positive&>(self);
-            return nb::make_tuple(self.type().attr("_make"),
-                                  nb::make_tuple(p.values, p.lower, p.upper, p.is_fixed));
-          },
-          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
-      .def_static("_make", &make_positive);
+      .def("__getstate__",
+           [](const Positive& p) { return std::tuple(p.values, p.lower, p.upper, p.is_fixed); })
+      .def("__setstate__",
+           [](Positive& p, const std::tuple<std::vector<double>, double, double, bool>& state) {
+             new (&p) Positive(std::apply(make_positive, state));
+           });
 
   nb::class_<Parameter>(m, "Parameter", "One scalar hyperparameter of a kernel.")
       .def_ro("name", &Parameter::name)

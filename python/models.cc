@@ -1,4 +1,5 @@
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
@@ -7,35 +8,39 @@
 #include "ample/exact_gp.h"
 #include "ample/snapshot.h"
 #include "bindings.h"
+#include "published.h"
 
 namespace ample::python {
 namespace {
 
 /// The C++ model and its selection method as Python knows it.
-struct Model : ContinualGP {
-  Model(ContinualGP gp, Method method) : ContinualGP(std::move(gp)), selection(std::move(method)) {}
+struct Model : Published<ContinualGP> {
+  Model(ContinualGP gp, Method method) : Published(std::move(gp)), selection(std::move(method)) {}
 
   Method selection;
 };
+using Exact = Published<ExactGP>;
+
+/// A property that is read from the model of the moment.
+template <class Value>
+auto read(Value (ContinualGP::*member)() const) {
+  return [member](const Model& gp) { return (*gp.now().*member)(); };
+}
 
 Target target(bool observation) { return observation ? Target::observation : Target::function; }
 
-/// The options of a fit that Python can interrupt.
 MinimizeOptions fit_options(int max_evaluations, double gradient_tolerance) {
   MinimizeOptions options;
   options.max_evaluations = max_evaluations;
   options.gradient_tolerance = gradient_tolerance;
-  options.should_stop = stop_on_signal;
   return options;
 }
 
 Model load_model(const std::string& path, const nb::object& selection) {
   Method method = Method::from(selection);
   ContinualGP loaded = selection.is_none() ? load(path) : load(path, method.method);
-  ContinualGP::Checkpoint checkpoint = loaded.checkpoint();
-  checkpoint.options.fit.should_stop = stop_on_signal;  // the one option that no file can hold
-  if (selection.is_none()) method = {checkpoint.options.selection, {}};
-  return {ContinualGP(std::move(checkpoint)), std::move(method)};
+  if (selection.is_none()) method = {loaded.checkpoint()->options.selection, {}};
+  return {std::move(loaded), std::move(method)};
 }
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
@@ -49,12 +54,10 @@ Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_
   options.selection = method.method;
   options.search_start = search_start;
   options.refit_every = refit_every;
-  using Standardize = ContinualGPOptions::Standardize;
   if (const auto* scaling = std::get_if<Scaling>(&standardize)) {
-    options.standardize = Standardize::given;
     options.scaling = *scaling;
   } else if (std::get<bool>(standardize)) {
-    options.standardize = Standardize::first_batch;
+    options.scaling = Standardize::first_batch;
   }
   options.fit = fit_options(max_evaluations, gradient_tolerance);
   options.fit_tolerance = fit_tolerance;
@@ -87,8 +90,9 @@ void bind_models(nb::module_& m) {
 Continual Gaussian-process regression that sizes itself.
 
 Batches go in and are not kept; after each, the model has chosen how many inducing points it needs,
-refitted its hyperparameters, and predicts. One thread at a time may call ``observe``; other Python
-threads run meanwhile. Ctrl-C during ``observe`` leaves the model as it was before the batch.
+refitted its hyperparameters, and predicts. Any thread may call any method at any time: while one
+learns, the others predict from the model as it was before the batch, and a second ``observe`` waits
+for the first. Ctrl-C during ``observe`` leaves the model as it was before the batch.
 
 ``kernel`` and ``noise_variance`` are where the fit starts, with bounds; ``standardize`` scales the
 data by the first batch (True), not at all (False) or by a given ``Scaling``; ``search_start`` begins
@@ -123,12 +127,19 @@ batches from one refit to the next, 0 for none.
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
       .def(
           "observe",
-          [](Model& gp, const MatrixRef& X, const VectorRef& y) { return gp.observe(X, y); }, "X"_a,
-          "y"_a, Unlocked(), "Learns from a batch X [N, D], y [N].")
+          [](Model& gp, const MatrixRef& X, const VectorRef& y,
+             const std::optional<Vector>& weights) {
+            const ObserveOptions options{.weights = weights.value_or(Vector()),
+                                         .should_stop = stop_on_signal};
+            return gp.change([&](ContinualGP& next) { return next.observe(X, y, options); });
+          },
+          "X"_a, "y"_a, nb::kw_only(), "weights"_a = nb::none(), Unlocked(),
+          "Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one "
+          "measured with half the noise variance.")
       .def(
           "predict",
           [](const Model& gp, const MatrixRef& X, bool observation) {
-            return gp.predict(X, target(observation));
+            return gp.now()->predict(X, target(observation));
           },
           "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
           "Mean and variance of the function, or of a new observation of it; before the first "
@@ -136,36 +147,43 @@ batches from one refit to the next, 0 for none.
       .def(
           "predict_joint",
           [](const Model& gp, const MatrixRef& X, bool observation) {
-            return gp.predict_joint(X, target(observation));
+            return gp.now()->predict_joint(X, target(observation));
           },
           "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
           "Mean [N] and covariance [N, N].")
       .def(
           "sample",
           [](const Model& gp, const MatrixRef& X, Index count, std::uint64_t seed,
-             bool observation) { return gp.sample(X, count, seed, target(observation)); },
+             bool observation) { return gp.now()->sample(X, count, seed, target(observation)); },
           "X"_a, "count"_a = 1, nb::kw_only(), "seed"_a = 0, "observation"_a = false, Unlocked(),
           "Joint samples, one a column, [N, count].")
       .def(
-          "gradient", [](const Model& gp, const MatrixRef& X) { return gp.gradient(X); }, "X"_a,
-          Unlocked(), "Derivatives of mean and variance with respect to the query points.")
+          "gradient", [](const Model& gp, const MatrixRef& X) { return gp.now()->gradient(X); },
+          "X"_a, Unlocked(), "Derivatives of mean and variance with respect to the query points.")
       .def_prop_ro(
-          "kernel", [](const Model& gp) { return gp.kernel(); }, "As fitted so far.")
-      .def_prop_ro("noise_variance", &Model::noise_variance, "As fitted so far, in scaled units.")
-      .def_prop_ro("size", &Model::size, "M, the number of inducing points.")
-      .def_prop_ro("inducing_inputs", &Model::inducing_inputs, "[M, D], in the units of the data.")
-      .def_prop_ro("rows_seen", &Model::rows_seen)
-      .def_prop_ro("batches", &Model::batches)
-      .def_prop_ro("dimension", &Model::dimension, "Columns of X; 0 before the first batch.")
+          "kernel", [](const Model& gp) { return gp.now()->kernel(); }, "As fitted so far.")
+      .def_prop_ro("noise_variance", read(&ContinualGP::noise_variance),
+                   "As fitted so far, in scaled units.")
+      .def_prop_ro("size", read(&ContinualGP::size), "M, the number of inducing points.")
+      .def_prop_ro("inducing_inputs", read(&ContinualGP::inducing_inputs),
+                   "[M, D], in the units of the data.")
+      .def_prop_ro("rows_seen", read(&ContinualGP::rows_seen))
+      .def_prop_ro("batches", read(&ContinualGP::batches))
+      .def_prop_ro("dimension", read(&ContinualGP::dimension),
+                   "Columns of X; 0 before the first batch.")
       .def_prop_ro(
           "state",
           [](const Model& gp) -> std::optional<State> {
-            const auto& posterior = gp.checkpoint().posterior;
-            if (!posterior) return std::nullopt;
-            return posterior->state();
+            const auto predictor = gp.now()->predictor();
+            if (!predictor) return std::nullopt;
+            return predictor->state();
           },
           "A copy of what the model remembers; None before the first batch.")
-      .def_prop_ro("scaling", [](const Model& gp) { return gp.checkpoint().scaling; })
+      .def_prop_ro("scaling",
+                   [](const Model& gp) -> Scaling {
+                     const auto predictor = gp.now()->predictor();
+                     return predictor ? predictor->scaling() : Scaling();
+                   })
       .def_prop_ro(
           "selection",
           [](const Model& gp) {
@@ -175,15 +193,17 @@ batches from one refit to the next, 0 for none.
       .def(
           "save",
           [](const Model& gp, const std::string& path, const Notes& notes) {
-            save(gp, path, notes);
+            save(*gp.now(), path, notes);
           },
           "path"_a, "notes"_a = Notes(), Unlocked(),
           "Writes a model file, which the C++ library and the program `ample` read too, and "
           "`safetensors` opens. `notes` are texts to keep beside the model.")
       .def("__copy__", [](const Model& gp) { return gp; })
-      .def("__repr__", [](const Model& gp) {
+      .def("__repr__", [](const Model& model) {
+        const auto gp = model.now();
         return fmt::format("<ContinualGP: {}, noise variance {:.4g}, M = {}, {} rows seen>",
-                           gp.kernel().to_string(), gp.noise_variance(), gp.size(), gp.rows_seen());
+                           gp->kernel().to_string(), gp->noise_variance(), gp->size(),
+                           gp->rows_seen());
       });
 
   m.def("load", &load_model, "path"_a, "selection"_a = nb::none(),
@@ -192,7 +212,7 @@ batches from one refit to the next, 0 for none.
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");
 
-  nb::class_<ExactGP>(m, "ExactGP", R"(
+  nb::class_<Exact>(m, "ExactGP", R"(
 Gaussian-process regression on all data at once; O(N³). The prior mean is zero: centre the targets.
 
 >>> gp = ample.ExactGP(ample.SquaredExponential(), noise_variance=0.01)
@@ -203,32 +223,43 @@ Gaussian-process regression on all data at once; O(N³). The prior mean is zero:
 )")
       .def(
           "__init__",
-          [](ExactGP* self, const Kernel& kernel, const PositiveLike& noise_variance) {
-            new (self) ExactGP({.kernel = kernel, .noise_variance = positive(noise_variance)});
+          [](Exact* self, const Kernel& kernel, const PositiveLike& noise_variance) {
+            new (self)
+                Exact(ExactGP({.kernel = kernel, .noise_variance = positive(noise_variance)}));
           },
           "kernel"_a, "noise_variance"_a = defaults.start.noise())
       .def(
           "fit",
-          [](ExactGP& gp, const MatrixRef& X, const VectorRef& y, int max_evaluations,
+          [](Exact& gp, const MatrixRef& X, const VectorRef& y, int max_evaluations,
              double gradient_tolerance) {
-            return gp.fit(X, y, fit_options(max_evaluations, gradient_tolerance));
+            return gp.change([&](ExactGP& next) {
+              return next.fit(X, y, fit_options(max_evaluations, gradient_tolerance), nullptr,
+                              stop_on_signal);
+            });
           },
           "X"_a, "y"_a, nb::kw_only(), "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance, Unlocked(),
           "Maximises the evidence from the present hyperparameters on, and conditions.")
-      .def("condition", &ExactGP::condition, "X"_a, "y"_a, Unlocked(),
-           "Conditions on the data at the present hyperparameters.")
+      .def(
+          "condition",
+          [](Exact& gp, const MatrixRef& X, const VectorRef& y) {
+            gp.change([&](ExactGP& next) { next.condition(X, y); });
+          },
+          "X"_a, "y"_a, Unlocked(), "Conditions on the data at the present hyperparameters.")
       .def(
           "predict",
-          [](const ExactGP& gp, const MatrixRef& X, bool observation) {
-            return gp.predict(X, target(observation));
+          [](const Exact& gp, const MatrixRef& X, bool observation) {
+            return gp.now()->predict(X, target(observation));
           },
           "X"_a, nb::kw_only(), "observation"_a = false, Unlocked(),
           "Mean and variance of the function, or of a new observation of it.")
-      .def_prop_ro("log_evidence", &ExactGP::log_evidence)
-      .def_prop_ro("kernel", [](const ExactGP& gp) { return gp.hyperparameters().kernel; })
-      .def_prop_ro("noise_variance", [](const ExactGP& gp) { return gp.hyperparameters().noise(); })
-      .def_prop_ro("size", &ExactGP::size, "The number of data conditioned on.");
+      .def_prop_ro("log_evidence", [](const Exact& gp) { return gp.now()->log_evidence(); })
+      .def_prop_ro("kernel", [](const Exact& gp) { return gp.now()->hyperparameters().kernel; })
+      .def_prop_ro("noise_variance",
+                   [](const Exact& gp) { return gp.now()->hyperparameters().noise(); })
+      .def_prop_ro(
+          "size", [](const Exact& gp) { return gp.now()->size(); },
+          "The number of data conditioned on.");
 }
 
 }  // namespace ample::python

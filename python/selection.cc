@@ -9,9 +9,9 @@
 #include <nanobind/stl/pair.h>
 
 #include "ample/bound.h"
+#include "ample/greedy_search.h"
+#include "ample/optimum.h"
 #include "bindings.h"
-#include "greedy_variance.h"
-#include "incremental_bound.h"
 
 namespace ample::python {
 namespace {
@@ -20,69 +20,29 @@ namespace {
 struct OwnedProblem {
   State old;
   Matrix X;
-  Vector y;
-  NoiseModel targets;
+  Sites sites;
+  TargetStatistics targets;
   std::uint64_t seed;
 
-  [[nodiscard]] SelectionProblem view() const { return {old, X, y, targets, seed}; }
+  [[nodiscard]] SelectionProblem view() const { return {old, X, sites, targets, seed}; }
 
   [[nodiscard]] double lower_bound(const MatrixRef& Z) const {
-    OnlineBound bound(old, X, y);
+    OnlineBound bound(old, X, sites);
     if (!bound.factorize(old.kernel, old.noise_variance, Z)) {
       throw NumericalError("lower_bound: the bound cannot be factorised at this Z");
     }
     return bound.value();
   }
 
-  [[nodiscard]] double noise_bound() const { return ample::noise_bound(old, X, y, targets); }
+  [[nodiscard]] double noise_bound() const { return ample::noise_bound(view()); }
 };
 
-/// The greedy search of Vips, one point at a time, with the bound kept up to date.
-class Greedy {
- public:
-  explicit Greedy(OwnedProblem problem)
-      : p_(std::move(problem)),
-        greedy_(p_.old.kernel, p_.X, jitter(p_)),
-        bound_((start(), IncrementalBound::from_old(p_.old, p_.y, greedy_.Vt()))) {
-    if (!bound_) throw NumericalError("greedy: the precision of the batch cannot be factorised");
-  }
-  Greedy(const Greedy&) = delete;
-  Greedy& operator=(const Greedy&) = delete;
+/// A search keeps references to its problem; here that lives beside it.
+struct OwnedSearch {
+  explicit OwnedSearch(OwnedProblem p) : problem(std::move(p)), search(problem.view()) {}
 
-  bool take_next() {
-    if (!greedy_.take_next()) return false;
-    bound_->append(greedy_.Vt(), Vector());
-    return true;
-  }
-  [[nodiscard]] Index size() const { return bound_->size(); }
-  [[nodiscard]] double lower_bound() const { return bound_->value(greedy_.residual().sum()); }
-
-  [[nodiscard]] Selection selection(SelectionStop stop) const {
-    Selection out;
-    out.added = static_cast<Index>(greedy_.taken().size());
-    out.Z.resize(p_.old.size() + out.added, p_.X.cols());
-    out.Z << p_.old.Z, p_.X(greedy_.taken(), Eigen::all);
-    out.stop = stop;
-    out.lower_bound = lower_bound();
-    return out;
-  }
-  [[nodiscard]] SelectionStop why_exhausted() const {
-    return greedy_.stopped_by_rounding() ? SelectionStop::no_variance : SelectionStop::pool_used_up;
-  }
-
- private:
-  static double jitter(const OwnedProblem& p) {
-    if (p.old.size() > 0) return p.old.jitter;
-    return 1e-8 * p.old.kernel.diagonal(p.X).mean();  // derivation §1
-  }
-
-  void start() {
-    if (p_.old.size() > 0) greedy_.start_from(p_.old.Z, p_.old.L);
-  }
-
-  OwnedProblem p_;
-  GreedyVariance greedy_;
-  std::optional<IncrementalBound> bound_;
+  OwnedProblem problem;
+  GreedySearch search;
 };
 
 /// How many rows of `old` are rows of Z; for the report of a method that returns Z alone.
@@ -106,7 +66,7 @@ class PythonMethod {
   [[nodiscard]] Selection select(const SelectionProblem& p) const {
     const nb::gil_scoped_acquire lock;
     const nb::object result =
-        method_->attr("select")(OwnedProblem{p.old, p.X, p.y, p.targets, p.seed});
+        method_->attr("select")(OwnedProblem{p.old, p.X, p.sites, p.targets, p.seed});
     Selection selection;
     if (nb::try_cast(result, selection)) return selection;
     if (!nb::try_cast(result, selection.Z)) {
@@ -151,7 +111,7 @@ Index cap(std::optional<Index> max_inducing) { return max_inducing.value_or(kNoC
 SelectionStop stop_from(const std::string& name) {
   for (const auto stop :
        {SelectionStop::threshold, SelectionStop::pool_used_up, SelectionStop::no_variance,
-        SelectionStop::jitter, SelectionStop::cap, SelectionStop::size}) {
+        SelectionStop::jitter, SelectionStop::rounding, SelectionStop::cap, SelectionStop::size}) {
     if (to_string(stop) == name) return stop;
   }
   throw std::invalid_argument(fmt::format("Selection: stop is '{}', which is no reason", name));
@@ -209,15 +169,23 @@ What a selection method returns: the inducing inputs and how they came about.
                            to_string(s.stop));
       });
 
-  nb::class_<NoiseModel>(m, "NoiseModel", "Running mean and variance of all targets.")
-      .def_ro("count", &NoiseModel::count)
-      .def_ro("mean", &NoiseModel::mean)
-      .def_prop_ro("variance", &NoiseModel::variance);
+  nb::class_<TargetStatistics>(m, "TargetStatistics", "Running mean and variance of all targets.")
+      .def_ro("count", &TargetStatistics::count)
+      .def_ro("mean", &TargetStatistics::mean)
+      .def_prop_ro("variance", &TargetStatistics::variance);
 
   nb::class_<OwnedProblem>(m, "SelectionProblem", "What a selection method is given.")
       .def_ro("old", &OwnedProblem::old, inside, "The state before this batch.")
       .def_ro("X", &OwnedProblem::X, inside, "The batch, [N, D], in the model's scaled units.")
-      .def_ro("y", &OwnedProblem::y, inside, "Its targets, [N].")
+      .def_prop_ro(
+          "y", [](const OwnedProblem& p) -> const Vector& { return p.sites.target; }, inside,
+          "Its targets, [N].")
+      .def_prop_ro(
+          "weights",
+          [](const OwnedProblem& p) -> Vector {
+            return p.sites.weighted() ? p.sites.weight : Vector::Ones(p.sites.size());
+          },
+          "Their weights, [N].")
       .def_prop_ro(
           "Z_old", [](const OwnedProblem& p) -> const Matrix& { return p.old.Z; }, inside,
           "The inducing inputs before this batch, [M, D].")
@@ -228,25 +196,31 @@ What a selection method returns: the inducing inputs and how they came about.
       .def("lower_bound", &OwnedProblem::lower_bound, "Z"_a, Unlocked(),
            "The bound with these inducing inputs at the present hyperparameters; O(N M²).")
       .def(
-          "optimum", [](const OwnedProblem& p) { return optimum(p.old, p.X, p.y); }, Unlocked(),
+          "optimum", [](const OwnedProblem& p) { return optimum(p.old, p.X, p.sites); }, Unlocked(),
           "The best value the bound can reach; O(N³). None if the factorisation fails.")
       .def("noise_bound", &OwnedProblem::noise_bound,
            "The log density of the targets under the model that explains nothing.");
 
-  nb::class_<Greedy>(m, "Greedy", R"(
+  nb::class_<OwnedSearch>(m, "Greedy", R"(
 Greedy-variance search over a batch, one point at a time, with the lower bound kept up to date.
 
 The old inducing points are in it from the start.
 )")
       .def(nb::init<OwnedProblem>(), "problem"_a)
-      .def("take_next", &Greedy::take_next, Unlocked(),
-           "Takes the most uncertain point; False when no point adds anything.")
-      .def_prop_ro("size", &Greedy::size, "Inducing points so far, old ones included.")
-      .def_prop_ro("lower_bound", &Greedy::lower_bound, "The bound with these points.")
+      .def(
+          "take_next", [](OwnedSearch& self) { return self.search.take_next(); }, Unlocked(),
+          "Takes the most uncertain point; False when no point adds anything.")
+      .def_prop_ro(
+          "size", [](const OwnedSearch& self) { return self.search.size(); },
+          "Inducing points so far, old ones included.")
+      .def_prop_ro(
+          "lower_bound", [](const OwnedSearch& self) { return self.search.lower_bound(); },
+          "The bound with these points.")
       .def(
           "selection",
-          [](const Greedy& self, bool exhausted) {
-            return self.selection(exhausted ? self.why_exhausted() : SelectionStop::threshold);
+          [](const OwnedSearch& self, bool exhausted) {
+            return self.search.selection(exhausted ? self.search.why_exhausted()
+                                                   : SelectionStop::threshold);
           },
           "exhausted"_a = false, "The points taken so far as a result.");
 
@@ -290,9 +264,9 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
   // As with kernels, the named methods are functions that return one type.
   m.def(
       "Vips",
-      [](double delta, const std::string& pool, const std::string& reference,
+      [](double delta, double floor, const std::string& pool, const std::string& reference,
          std::optional<Index> max_inducing) {
-        Vips v{.delta = delta, .max_inducing = cap(max_inducing)};
+        Vips v{.delta = delta, .floor = floor, .max_inducing = cap(max_inducing)};
         if (pool == "old_and_batch") {
           v.pool = Vips::Pool::old_and_batch;
         } else if (pool != "batch") {
@@ -308,10 +282,10 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
         }
         return checked(v);
       },
-      "delta"_a = Vips{}.delta, nb::kw_only(), "pool"_a = "batch", "reference"_a = "automatic",
-      "max_inducing"_a = nb::none(), R"(
+      "delta"_a = Vips{}.delta, nb::kw_only(), "floor"_a = Vips{}.floor, "pool"_a = "batch",
+      "reference"_a = "automatic", "max_inducing"_a = nb::none(), R"(
 VIPS: points are added, the most uncertain first, until the bound is within the fraction ``delta``
-of what separates its optimum from a model that explains nothing.
+of what separates its optimum from a model that explains nothing, or within ``floor`` nats a row.
 
 ``pool='old_and_batch'`` also drops old points that no longer help; ``reference`` says what stands
 for the optimum.

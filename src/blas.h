@@ -16,4 +16,8 @@ class SerialBlas {
 /// The name of the processor kernels in use, e.g. "SkylakeX"; for reports.
 const char* blas_core();
 
+/// Whether BLAS was made ready for us when this library was loaded (docs/decisions/0010): it was
+/// not if another thread could have been inside it.
+bool blas_is_prepared();
+
 }  // namespace ample

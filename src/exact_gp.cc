@@ -69,7 +69,7 @@ ExactGP::ExactGP(Hyperparameters hyperparameters) : hyperparameters_(std::move(h
 }
 
 MinimizeSummary ExactGP::fit(const MatrixRef& X, const VectorRef& y, const MinimizeOptions& options,
-                             Curvature* curvature) {
+                             Curvature* curvature, const ShouldStop& should_stop) {
   check_data("fit", X, y);
   ExactEvidence evidence(X, y);
   const Objective objective = [&](const Vector& x, double& value, Vector& gradient) {
@@ -81,7 +81,7 @@ MinimizeSummary ExactGP::fit(const MatrixRef& X, const VectorRef& y, const Minim
     return true;
   };
   MinimizeSummary summary = minimize(objective, hyperparameters_.pack(), hyperparameters_.lower(),
-                                     hyperparameters_.upper(), options, curvature);
+                                     hyperparameters_.upper(), options, curvature, should_stop);
   keep(hyperparameters_.unpack(summary.x), X, evidence);
   return summary;
 }

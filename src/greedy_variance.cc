@@ -65,6 +65,7 @@ std::optional<Index> GreedyVariance::take_next() {
   residual_ = (residual_ - v.cwiseAbs2()).cwiseMax(0.0);
   is_taken_[static_cast<std::size_t>(best)] = 1;
   taken_.push_back(best);
+  pivots_.push_back(d);
   ++size_;
   return best;
 }

@@ -34,6 +34,8 @@ class GreedyVariance {
 
   [[nodiscard]] Index size() const { return size_; }
   [[nodiscard]] const std::vector<Index>& taken() const { return taken_; }
+  /// d of each point taken: the diagonal of the pool's Cholesky factor.
+  [[nodiscard]] const std::vector<double>& pivots() const { return pivots_; }
   /// Vᵀ of the pool   [P, size].
   [[nodiscard]] auto Vt() const { return Vt_.leftCols(size_); }
   /// Residual variances r   [P], never negative.
@@ -55,6 +57,7 @@ class GreedyVariance {
   Matrix covariance_;  // given the first `included_` points, lower triangle [P,P]; or empty
   Index included_ = 0;
   std::vector<Index> taken_;
+  std::vector<double> pivots_;
   std::vector<char> is_taken_;
   bool stopped_by_rounding_ = false;
 };

@@ -21,21 +21,15 @@ Vector logs(const Hyperparameters& h, auto member) {
 
 }  // namespace
 
-std::vector<Parameter> Hyperparameters::parameters() const {
-  std::vector<Parameter> all = kernel.parameters();
-  all.push_back({.name = "noise_variance",
-                 .value = noise(),
-                 .lower = noise_variance.lower,
-                 .upper = noise_variance.upper,
-                 .fixed = noise_variance.is_fixed});
-  return all;
+PositiveNumber::PositiveNumber(const Positive& positive)
+    : value(0.0), lower(positive.lower), upper(positive.upper), is_fixed(positive.is_fixed) {
+  if (positive.values.size() != 1) {
+    invalid("PositiveNumber: {} numbers are given, but it must be one", positive.values.size());
+  }
+  value = positive.values.front();
 }
 
 void Hyperparameters::check(std::string_view where) const {
-  if (noise_variance.values.size() != 1) {
-    invalid("{}: noise_variance holds {} numbers, but must hold one", where,
-            noise_variance.values.size());
-  }
   check_positive(where, "the lower bound of noise_variance", noise_variance.lower);
   check_positive(where, "the upper bound of noise_variance", noise_variance.upper);
   // Written so that a NaN, and bounds in the wrong order, fail too.
@@ -43,6 +37,17 @@ void Hyperparameters::check(std::string_view where) const {
     invalid("{}: noise_variance is {}, but must lie in [{}, {}]", where, noise(),
             noise_variance.lower, noise_variance.upper);
   }
+}
+
+std::vector<Parameter> Hyperparameters::parameters() const {
+  std::vector<Parameter> all = kernel.parameters();
+  all.push_back({.name = "noise_variance",
+                 .kind = Parameter::Kind::noise,
+                 .value = noise(),
+                 .lower = noise_variance.lower,
+                 .upper = noise_variance.upper,
+                 .fixed = noise_variance.is_fixed});
+  return all;
 }
 
 Index Hyperparameters::size() const {
@@ -56,16 +61,16 @@ Vector Hyperparameters::upper() const { return logs(*this, &Parameter::upper); }
 
 Hyperparameters Hyperparameters::unpack(const Vector& x) const {
   check_rows("unpack", "x", x.size(), size(), "the free parameters");
-  const std::vector<Parameter> current = parameters();
-  Vector values(static_cast<Index>(current.size()));
+  const std::vector<Parameter> all = parameters();
+  Vector values(static_cast<Index>(all.size()));
   Index next = 0;
-  for (Index i = 0; const Parameter& p : current) {
+  for (Index i = 0; const Parameter& p : all) {
     values[i++] = p.fixed ? p.value : std::clamp(std::exp(x[next++]), p.lower, p.upper);
   }
   const Index P = kernel.num_parameters();
   Hyperparameters out{.kernel = kernel.with_values(values.head(P)),
                       .noise_variance = noise_variance};
-  out.noise_variance.values.front() = values[P];
+  out.noise_variance.value = values[P];
   return out;
 }
 

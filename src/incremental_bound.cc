@@ -2,41 +2,49 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <utility>
 
 #include "linalg.h"
 
 namespace ample {
 
-IncrementalBound::IncrementalBound(const State& old, const VectorRef& y)
+IncrementalBound::IncrementalBound(const State& old, Sites sites)
     : old_(old),
-      y_(y),
-      constant_(-0.5 * static_cast<double>(y.size()) *
-                    std::log(2.0 * std::numbers::pi * old.noise_variance) -
-                0.5 * y.squaredNorm() / old.noise_variance - old.F),
+      sites_(std::move(sites)),
+      constant_(sites_.log_constant(old.noise_variance) -
+                0.5 * sites_.scaled_target().squaredNorm() / old.noise_variance - old.F),
       past_residual_(old.size() > 0 ? old.A.trace() : 0.0) {}
 
-std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, const VectorRef& y,
+std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, const Sites& sites,
                                                            const MatrixRef& Vt) {
-  IncrementalBound bound(old, y);
+  IncrementalBound bound(old, sites);
   const Index M = old.size();
   bound.past_residual_ = 0.0;
   bound.size_ = M;
   bound.reserve(M + 1);
+  Matrix scaled;
+  if (sites.weighted()) {
+    scaled = (Vt.array().colwise() * sites.weight.array().sqrt()).matrix();
+  }
+  const MatrixRef rows = sites.weighted() ? MatrixRef(scaled) : Vt;
   // W = I at θ_old: the old A and c are reused as they are.
+  auto A = bound.A_.topLeftCorner(M, M);
+  A = old.A;
+  gram(1.0 / old.noise_variance, rows, 1.0, A);
   auto L_D = bound.L_D_.topLeftCorner(M, M);
   if (update_is_cheaper(Vt.rows(), M)) {
     L_D = old.L_D;
-    update_cholesky(L_D, Vt / std::sqrt(old.noise_variance));
+    update_cholesky(L_D, rows / std::sqrt(old.noise_variance));
   } else {
-    L_D = old.A;
-    gram(1.0 / old.noise_variance, Vt, 1.0, L_D);
+    L_D = A;
     L_D.diagonal().array() += 1.0;
     if (!cholesky(L_D)) return std::nullopt;
   }
+  auto c = bound.c_.head(M);
+  c = old.c;
+  c.noalias() += rows.transpose() * sites.scaled_target() / old.noise_variance;
   auto w = bound.w_.head(M);
-  w = old.c;
-  w.noalias() += Vt.transpose() * y / old.noise_variance;
+  w = c;
   solve(L_D, Op::none, w);
   bound.sum_log_ = sum_log_diagonal(L_D);
   return bound;
@@ -45,13 +53,16 @@ std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, con
 void IncrementalBound::append(const MatrixRef& Vt, const VectorRef& v_a) {
   const Index M = size_;
   reserve(M + 1);
-  const auto v = Vt.col(M);
   const double per_noise = 1.0 / old_.noise_variance;
 
   // The new column of A and entry of c   (5)
-  Vector a = per_noise * (Vt.leftCols(M).transpose() * v);
-  double a_new = per_noise * v.squaredNorm();
-  double c_new = per_noise * v.dot(y_);
+  const auto v = Vt.col(M);
+  Vector weighted;  // W v
+  if (sites_.weighted()) weighted = v.cwiseProduct(sites_.weight);
+  const VectorRef W_v = sites_.weighted() ? VectorRef(weighted) : VectorRef(v);
+  Vector a = per_noise * (Vt.leftCols(M).transpose() * W_v);
+  double a_new = per_noise * v.dot(W_v);
+  double c_new = per_noise * W_v.dot(sites_.target);
   if (v_a.size() > 0) {
     auto t = T_.col(M);
     t = v_a;
@@ -62,6 +73,9 @@ void IncrementalBound::append(const MatrixRef& Vt, const VectorRef& v_a) {
     c_new += t.dot(old_.c);
     past_residual_ -= t.dot(A_t);
   }
+  A_.row(M).head(M) = a;
+  A_(M, M) = a_new;
+  c_[M] = c_new;
 
   // (12)
   solve(L_D_.topLeftCorner(M, M), Op::none, a);
@@ -79,9 +93,18 @@ double IncrementalBound::value(double residual) const {
          0.5 * w_.head(size_).squaredNorm();  // (13)
 }
 
+void IncrementalBound::write_factors(Index M, BoundFactors& factors) const {
+  factors.A = A_.topLeftCorner(M, M);
+  factors.c = c_.head(M);
+  factors.L_D = L_D_.topLeftCorner(M, M);
+  factors.w = w_.head(M);
+}
+
 void IncrementalBound::reserve(Index columns) {
   if (columns <= L_D_.cols()) return;
   const Index capacity = std::max<Index>({columns, L_D_.cols() * 3 / 2, 64});
+  A_.conservativeResize(capacity, capacity);
+  c_.conservativeResize(capacity);
   L_D_.conservativeResize(capacity, capacity);
   w_.conservativeResize(capacity);
   T_.conservativeResize(old_.size(), capacity);

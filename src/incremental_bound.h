@@ -3,11 +3,13 @@
 //
 //   ℓ = L_D⁻¹ a,  a = new column of A;  λ = √(1 + a_new − ℓᵀℓ);  L_D ← [L_D 0; ℓᵀ λ]          (12)
 //   w_new = (c_new − ℓᵀw)/λ
-//   L̂ = const − Σr/(2σ²) − Σ log diag L_D + ½‖w‖²                                          (13)
+//   L̂ = const − ½ Σ λ_n r_n − Σ log diag L_D + ½‖w‖²                                       (13)
 #pragma once
 
 #include <optional>
 
+#include "ample/bound.h"
+#include "ample/sites.h"
 #include "ample/state.h"
 #include "ample/types.h"
 
@@ -15,12 +17,13 @@ namespace ample {
 
 class IncrementalBound {
  public:
-  /// Starts with no inducing points at all: the old ones must be chosen anew or are lost.
-  IncrementalBound(const State& old, const VectorRef& y);
+  /// Starts with no inducing points at all: the old ones must be chosen anew or are lost. Keeps
+  /// a reference to `old`, which must outlive it.
+  IncrementalBound(const State& old, Sites sites);
 
   /// Starts from the old inducing points, Vt = K_fa L_old⁻ᵀ [N, M_a]. Empty if I + A cannot be
   /// factorised.
-  static std::optional<IncrementalBound> from_old(const State& old, const VectorRef& y,
+  static std::optional<IncrementalBound> from_old(const State& old, const Sites& sites,
                                                   const MatrixRef& Vt);
 
   /// Appends an inducing point. `Vt` holds its column last, after those of the points before it
@@ -28,20 +31,25 @@ class IncrementalBound {
   /// kept.
   void append(const MatrixRef& Vt, const VectorRef& v_a);
 
-  /// L̂ given the residual variances of the batch.
+  /// L̂ given Σ_n w_n r_n, the residual variances of the batch.
   [[nodiscard]] double value(double residual) const;
 
   [[nodiscard]] Index size() const { return size_; }
   [[nodiscard]] auto L_D() const { return L_D_.topLeftCorner(size_, size_); }
 
+  /// A, c, L_D and w of the first M points, as a factorisation of the bound would give them.
+  void write_factors(Index M, BoundFactors& factors) const;
+
  private:
   void reserve(Index columns);
 
   const State& old_;
-  VectorRef y_;
-  double constant_;       // −N/2 log(2πσ²) − yᵀy/(2σ²) − F_old
+  Sites sites_;
+  double constant_;       // ½ Σ log(λ_n/2π) − ½ Σ λ_n t_n² − F_old
   double past_residual_;  // tr[A_old (I − T Tᵀ)]: what of the pseudo-data is not yet represented
   Index size_ = 0;
+  Matrix A_;    // [capacity, capacity], lower triangle
+  Vector c_;    // [capacity]
   Matrix L_D_;  // [capacity, capacity]
   Vector w_;    // [capacity]
   double sum_log_ = 0.0;

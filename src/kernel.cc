@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "check.h"
-#include "kernel_node.h"
+#include "kernel_types.h"
 #include "parallel.h"
 
 namespace ample {
 namespace {
 
-NodePtr stationary(LeafKind kind, const Positive& variance, const Positive& lengthscale,
-                   const Dimensions& dims) {
-  return make_leaf(kind, {variance, lengthscale}, 0, dims);
+NodePtr leaf(LeafKind kind, std::vector<Positive> fields, const Dimensions& dims, int option = 0) {
+  return make_leaf(leaf_type(kind), std::move(fields), option, dims);
 }
 
 /// The columns of a matrix of `rows` rows, cut into blocks: enough entries in one to hide the cost
@@ -91,25 +90,24 @@ void check_shape(std::string_view what, const Matrix* adjoint, const MatrixRef& 
 }  // namespace
 
 Kernel::Kernel(const SquaredExponential& k)
-    : Kernel(stationary(LeafKind::squared_exponential, k.variance, k.lengthscale, k.dims)) {}
+    : Kernel(leaf(LeafKind::squared_exponential, {k.variance, k.lengthscale}, k.dims)) {}
 Kernel::Kernel(const Matern12& k)
-    : Kernel(stationary(LeafKind::matern12, k.variance, k.lengthscale, k.dims)) {}
+    : Kernel(leaf(LeafKind::matern12, {k.variance, k.lengthscale}, k.dims)) {}
 Kernel::Kernel(const Matern32& k)
-    : Kernel(stationary(LeafKind::matern32, k.variance, k.lengthscale, k.dims)) {}
+    : Kernel(leaf(LeafKind::matern32, {k.variance, k.lengthscale}, k.dims)) {}
 Kernel::Kernel(const Matern52& k)
-    : Kernel(stationary(LeafKind::matern52, k.variance, k.lengthscale, k.dims)) {}
+    : Kernel(leaf(LeafKind::matern52, {k.variance, k.lengthscale}, k.dims)) {}
 Kernel::Kernel(const RationalQuadratic& k)
-    : Kernel(make_leaf(LeafKind::rational_quadratic, {k.variance, k.lengthscale, k.alpha}, 0,
-                       k.dims)) {}
+    : Kernel(leaf(LeafKind::rational_quadratic, {k.variance, k.lengthscale, k.alpha}, k.dims)) {}
 Kernel::Kernel(const Periodic& k)
-    : Kernel(make_leaf(LeafKind::periodic, {k.variance, k.lengthscale, k.period}, 0, k.dims)) {}
-Kernel::Kernel(const Linear& k) : Kernel(make_leaf(LeafKind::linear, {k.variance}, 0, k.dims)) {}
+    : Kernel(leaf(LeafKind::periodic, {k.variance, k.lengthscale, k.period}, k.dims)) {}
+Kernel::Kernel(const Linear& k) : Kernel(leaf(LeafKind::linear, {k.variance}, k.dims)) {}
 Kernel::Kernel(const Polynomial& k)
-    : Kernel(make_leaf(LeafKind::polynomial, {k.variance, k.offset}, k.degree, k.dims)) {}
-Kernel::Kernel(const Constant& k) : Kernel(make_leaf(LeafKind::constant, {k.variance}, 0, {})) {}
+    : Kernel(leaf(LeafKind::polynomial, {k.variance, k.offset}, k.dims, k.degree)) {}
+Kernel::Kernel(const Constant& k) : Kernel(leaf(LeafKind::constant, {k.variance}, {})) {}
 Kernel::Kernel(const ArcCosine& k)
-    : Kernel(make_leaf(LeafKind::arc_cosine, {k.variance, k.weight_variance, k.bias_variance},
-                       k.order, k.dims)) {}
+    : Kernel(leaf(LeafKind::arc_cosine, {k.variance, k.weight_variance, k.bias_variance}, k.dims,
+                  k.order)) {}
 Kernel::Kernel(std::shared_ptr<const KernelNode> node)
     : node_(std::move(node)), num_parameters_(node_->num_parameters()) {}
 
@@ -250,6 +248,11 @@ Kernel Kernel::without_constant() const {
 }
 
 std::string Kernel::to_string() const { return node_->to_string(); }
+
+bool operator==(const Kernel& a, const Kernel& b) {
+  return a.same_instance(b) ||
+         (a.num_parameters_ == b.num_parameters_ && a.to_string() == b.to_string());
+}
 
 Kernel operator+(const Kernel& a, const Kernel& b) { return Kernel(make_sum(a.node_, b.node_)); }
 

@@ -29,7 +29,7 @@ class ArcCosineLeaf final : public Leaf {
 
   void diagonal(const MatrixRef& X, Eigen::Ref<Vector> k) const override {
     // J_n(0) = π, π, 3π.
-    k = scalar(kVariance) * (integer() == 2 ? 3.0 : 1.0) *
+    k = scalar(kVariance) * (option() == 2 ? 3.0 : 1.0) *
         magnitude(features(X).norm.square()).matrix();
   }
 
@@ -37,7 +37,7 @@ class ArcCosineLeaf final : public Leaf {
                  const Adjoint& into) const override {
     const Features x = features(X);
     const Features z = features(Z);
-    const double n = integer();
+    const double n = option();
     for (Index j = 0; j < K_bar.cols(); ++j) {
       const Eigen::ArrayXd theta = angles(x, z, j);
       const Eigen::ArrayXd scale = magnitude(x.norm * z.norm[j]) / std::numbers::pi;
@@ -81,7 +81,7 @@ class ArcCosineLeaf final : public Leaf {
   void pull_back_diagonal(const MatrixRef& X, const VectorRef& k_bar,
                           const Adjoint& into) const override {
     // k = σ² c pⁿ with c = 1, 1, 3.
-    const double n = integer();
+    const double n = option();
     const double c = n == 2.0 ? 3.0 : 1.0;
     const Eigen::ArrayXd p = features(X).norm.square();
     const Eigen::ArrayXd p_bar = scalar(kVariance) * c * n * p.pow(n - 1.0) * k_bar.array();
@@ -130,32 +130,32 @@ class ArcCosineLeaf final : public Leaf {
   }
 
   [[nodiscard]] Eigen::ArrayXd magnitude(const Eigen::ArrayXd& norms) const {
-    return norms.pow(integer());
+    return norms.pow(option());
   }
 
   [[nodiscard]] Eigen::ArrayXd J(const Eigen::ArrayXd& theta) const {
     Eigen::ArrayXd rest = std::numbers::pi - theta;
-    if (integer() == 0) return rest;
-    if (integer() == 1) return theta.sin() + rest * theta.cos();
+    if (option() == 0) return rest;
+    if (option() == 1) return theta.sin() + rest * theta.cos();
     return 3.0 * theta.sin() * theta.cos() + rest * (1.0 + 2.0 * theta.cos().square());
   }
 
   [[nodiscard]] Eigen::ArrayXd dJ_dcos(const Eigen::ArrayXd& theta) const {
     Eigen::ArrayXd rest = std::numbers::pi - theta;
-    if (integer() == 0) {
+    if (option() == 0) {
       // 1/sin θ; the kernel has a kink at θ = 0 and π, where 0 is taken.
       return (theta.sin() > 1e-12).select(1.0 / theta.sin().max(1e-12), 0.0);
     }
-    if (integer() == 1) return rest;
+    if (option() == 1) return rest;
     return 4.0 * (theta.sin() + rest * theta.cos());
   }
 };
 
 }  // namespace
 
-NodePtr make_arc_cosine(std::vector<Positive> fields, int order, Dimensions dims) {
-  return std::make_shared<ArcCosineLeaf>(LeafKind::arc_cosine, std::move(fields), order,
-                                         std::move(dims));
+NodePtr make_arc_cosine(const LeafType& type, std::vector<Positive> fields, int order,
+                        Dimensions dims) {
+  return std::make_shared<ArcCosineLeaf>(type, std::move(fields), order, std::move(dims));
 }
 
 }  // namespace ample

@@ -98,7 +98,7 @@ class DotProduct final : public Leaf {
 
  private:
   [[nodiscard]] bool is_linear() const { return kind() == LeafKind::linear; }
-  [[nodiscard]] int degree() const { return is_linear() ? 1 : integer(); }
+  [[nodiscard]] int degree() const { return is_linear() ? 1 : option(); }
   [[nodiscard]] double constant() const { return is_linear() ? 0.0 : scalar(kOffset); }
 
   [[nodiscard]] Matrix weighted(const MatrixRef& Z) const {
@@ -122,13 +122,13 @@ class DotProduct final : public Leaf {
 
 }  // namespace
 
-NodePtr make_constant(std::vector<Positive> fields) {
-  return std::make_shared<ConstantLeaf>(LeafKind::constant, std::move(fields), 0, Dimensions{});
+NodePtr make_constant(const LeafType& type, std::vector<Positive> fields) {
+  return std::make_shared<ConstantLeaf>(type, std::move(fields), 0, Dimensions{});
 }
 
-NodePtr make_dot_product(LeafKind kind, std::vector<Positive> fields, int integer,
+NodePtr make_dot_product(const LeafType& type, std::vector<Positive> fields, int degree,
                          Dimensions dims) {
-  return std::make_shared<DotProduct>(kind, std::move(fields), integer, std::move(dims));
+  return std::make_shared<DotProduct>(type, std::move(fields), degree, std::move(dims));
 }
 
 }  // namespace ample

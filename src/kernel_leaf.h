@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "kernel_node.h"
+#include "kernel_types.h"
 
 namespace ample {
 
 class Leaf : public KernelNode {
  public:
-  Leaf(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims)
-      : kind_(kind), fields_(std::move(fields)), integer_(integer), dims_(std::move(dims)) {}
+  Leaf(const LeafType& type, std::vector<Positive> fields, int option, Dimensions dims)
+      : type_(type), fields_(std::move(fields)), option_(option), dims_(std::move(dims)) {}
 
   [[nodiscard]] Index num_parameters() const override;
   void collect(std::vector<Parameter>& out) const override;
@@ -28,9 +28,11 @@ class Leaf : public KernelNode {
   // Rows worked on at a time: a few arrays of this many doubles fit in 32 kB.
   static constexpr Index kChunk = 512;
 
-  [[nodiscard]] LeafKind kind() const { return kind_; }
-  [[nodiscard]] int integer() const { return integer_; }
-  [[nodiscard]] const Positive& field(std::size_t f) const { return fields_[f]; }
+  [[nodiscard]] const LeafType& type() const { return type_; }
+  [[nodiscard]] LeafKind kind() const { return type_.kind; }
+  [[nodiscard]] int option() const { return option_; }
+  [[nodiscard]] const std::vector<Positive>& fields() const { return fields_; }
+  [[nodiscard]] const Dimensions& dims() const { return dims_; }
   [[nodiscard]] double scalar(std::size_t f) const { return fields_[f].values.front(); }
   /// The value of an ARD field for active dimension a.
   [[nodiscard]] double value(std::size_t f, Index a) const {
@@ -77,17 +79,21 @@ class Leaf : public KernelNode {
   }
 
  private:
-  LeafKind kind_;
+  const LeafType& type_;
   std::vector<Positive> fields_;
-  int integer_;
+  int option_;
   Dimensions dims_;
 };
 
 // One factory for each family of formulas, each in a file of its own.
-NodePtr make_stationary(LeafKind kind, std::vector<Positive> fields, Dimensions dims);
-NodePtr make_periodic(std::vector<Positive> fields, Dimensions dims);
-NodePtr make_dot_product(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims);
-NodePtr make_constant(std::vector<Positive> fields);
-NodePtr make_arc_cosine(std::vector<Positive> fields, int order, Dimensions dims);
+NodePtr make_stationary(const LeafType& type, std::vector<Positive> fields, Dimensions dims);
+NodePtr make_periodic(const LeafType& type, std::vector<Positive> fields, Dimensions dims);
+NodePtr make_dot_product(const LeafType& type, std::vector<Positive> fields, int degree,
+                         Dimensions dims);
+NodePtr make_constant(const LeafType& type, std::vector<Positive> fields);
+NodePtr make_arc_cosine(const LeafType& type, std::vector<Positive> fields, int order,
+                        Dimensions dims);
+NodePtr make_custom(const LeafType& type, std::vector<Positive> fields, int option,
+                    Dimensions dims);
 
 }  // namespace ample

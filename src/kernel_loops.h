@@ -1,6 +1,5 @@
 // The innermost loops of the kernels: plain arrays in, plain arrays out, vectorised for the
-// processor at hand (function multiversioning) with libmvec's exp, log, sin and cos. Nothing here
-// may include Eigen: these functions are compiled for several instruction sets.
+// processor at hand (simd.h).
 //
 // s is a scaled squared distance; g(s) a profile with g(0) = 1; dg its derivative with respect to
 // s.
@@ -35,6 +34,11 @@ void rq_slope(const double* s, Size n, double alpha, double* g, double* dg, doub
 
 /// Σ_i a_i b_i.
 double dot(const double* a, const double* b, Size n);
+/// x ← x + factor·v; returns ‖x‖².
+double add_multiple(const double* v, double factor, double* x, Size n);
+/// sum_i += factor · x_i and sum_i += factor · x_i².
+void add_scaled(const double* x, Size n, double factor, double* sum);
+void add_squares(const double* x, Size n, double factor, double* sum);
 /// w_i ← factor · a_i b_i.
 void multiply(const double* a, const double* b, Size n, double factor, double* w);
 

@@ -4,12 +4,9 @@
 // them on threads, so that the temporaries of composites stay small whatever the size of K.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ample/kernel.h"
@@ -52,59 +49,18 @@ class KernelNode {
   [[nodiscard]] virtual std::string to_string() const = 0;
 };
 
-/// Which formula a leaf holds. The order is that of leaf_types().
-enum class LeafKind {
-  squared_exponential,
-  matern12,
-  matern32,
-  matern52,
-  rational_quadratic,
-  periodic,
-  linear,
-  polynomial,
-  constant,
-  arc_cosine,
-};
-
-/// A leaf's parameters by name, so that text, files and bindings need no code for each kernel.
-struct LeafType {
-  struct Field {
-    std::string_view name;
-    bool per_dimension;  // may hold one value per dimension (ARD)
-  };
-  LeafKind kind;
-  std::string_view name;          // as in the text form
-  std::vector<Field> fields;      // positive parameters, in the order of the parameter vector
-  std::string_view integer_name;  // "degree", "order" or empty
-  int integer_min;
-  int integer_max;
-  int integer_default;
-  bool has_dims;
-};
-
-/// All leaf types, indexed by LeafKind.
-const std::vector<LeafType>& leaf_types();
-
-/// A leaf, checked: positive finite values inside their bounds, matching sizes.
-/// `fields` are in the order of LeafType::fields.
-NodePtr make_leaf(LeafKind kind, std::vector<Positive> fields, int integer, Dimensions dims);
-
-/// What a leaf was made of.
-struct LeafParts {
-  LeafKind kind;
-  const std::vector<Positive>* fields;
-  int integer;
-  const Dimensions* dims;
-};
-
 NodePtr make_sum(NodePtr a, NodePtr b);
 NodePtr make_product(NodePtr a, NodePtr b);
 NodePtr make_scaled(double scale, NodePtr k);
 NodePtr make_power(NodePtr k, int exponent);
 
-/// Text of one leaf (kernel_text.cc): "se(variance=1, lengthscale=[1, 2], dims=[0, 3])".
-std::string leaf_to_string(const LeafParts& leaf);
-/// A number in the shortest decimal form that reads back to the same bits.
+/// A number in the shortest decimal form that reads back to the same bits (kernel_print.cc).
 std::string number_to_string(double value);
+
+/// The library's way from a Kernel to its tree and back.
+struct KernelAccess {
+  static Kernel kernel(NodePtr node) { return Kernel(std::move(node)); }
+  static const NodePtr& node(const Kernel& kernel) { return kernel.node_; }
+};
 
 }  // namespace ample

@@ -92,8 +92,8 @@ class PeriodicLeaf final : public Leaf {
 
 }  // namespace
 
-NodePtr make_periodic(std::vector<Positive> fields, Dimensions dims) {
-  return std::make_shared<PeriodicLeaf>(LeafKind::periodic, std::move(fields), 0, std::move(dims));
+NodePtr make_periodic(const LeafType& type, std::vector<Positive> fields, Dimensions dims) {
+  return std::make_shared<PeriodicLeaf>(type, std::move(fields), 0, std::move(dims));
 }
 
 }  // namespace ample

@@ -136,8 +136,8 @@ class Stationary final : public Leaf {
 
 }  // namespace
 
-NodePtr make_stationary(LeafKind kind, std::vector<Positive> fields, Dimensions dims) {
-  return std::make_shared<Stationary>(kind, std::move(fields), 0, std::move(dims));
+NodePtr make_stationary(const LeafType& type, std::vector<Positive> fields, Dimensions dims) {
+  return std::make_shared<Stationary>(type, std::move(fields), 0, std::move(dims));
 }
 
 }  // namespace ample

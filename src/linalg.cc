@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include <cblas.h>
-#include <lapacke.h>
 
 #include "blas.h"
 #include "check.h"
@@ -459,9 +458,7 @@ void invert_triangle(Eigen::Ref<Matrix> L) {
 void square_triangle(Eigen::Ref<Matrix> X) {
   const Index n = X.rows();
   if (n <= small_triangle::kMost) {
-    const SerialBlas serial;
-    const auto info = LAPACKE_dlauum_work(LAPACK_COL_MAJOR, 'L', as_int(n), X.data(), ld(X));
-    AMPLE_ASSERT(info == 0);
+    small_triangle::square(X.data(), X.outerStride(), n);
     return;
   }
   const Index h = half(n);

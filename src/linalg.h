@@ -1,4 +1,4 @@
-// Dense linear algebra on BLAS and LAPACK, in the few forms the bound needs; everything big goes
+// Dense linear algebra on BLAS, in the few forms the bound needs; everything big goes
 // through here. Matrices are column-major, triangles are lower ones, and work is in place.
 //
 // BLAS is called directly rather than through Eigen: Eigen's switches for it would have to be set

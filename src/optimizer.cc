@@ -70,11 +70,12 @@ double extrapolate(const Sample& previous, const Sample& last) {
 class Minimizer {
  public:
   Minimizer(const Objective& objective, const Vector& x0, const Vector& lower, const Vector& upper,
-            const MinimizeOptions& options, Curvature& curvature)
+            const MinimizeOptions& options, Curvature& curvature, const ShouldStop& should_stop)
       : objective_(objective),
         lower_(lower),
         upper_(upper),
         options_(options),
+        should_stop_(should_stop),
         pairs_(curvature.pairs) {
     current_.x = x0.cwiseMax(lower).cwiseMin(upper);
     for (Point* point : {&current_, &best_, &trial_}) {
@@ -161,7 +162,7 @@ class Minimizer {
   bool may_evaluate() {
     if (summary_.evaluations >= options_.max_evaluations) {
       halt_ = Termination::max_evaluations;
-    } else if (options_.should_stop && options_.should_stop()) {
+    } else if (should_stop_ && should_stop_()) {
       halt_ = Termination::interrupted;
     }
     return !halt_;
@@ -403,6 +404,7 @@ class Minimizer {
   const Vector& lower_;
   const Vector& upper_;
   const MinimizeOptions& options_;
+  const ShouldStop& should_stop_;
   std::vector<Curvature::Pair>& pairs_;
 
   Point current_, best_, trial_;
@@ -429,16 +431,7 @@ void check_size(const char* name, Index size, Index expected) {
   }
 }
 
-void check_option(const char* name, double value, bool good, const char* expected) {
-  if (!good) {
-    std::ostringstream message;
-    message << name << " is " << value << ", but must be " << expected;
-    fail(message.str());
-  }
-}
-
-void check(const Vector& x0, const Vector& lower, const Vector& upper,
-           const MinimizeOptions& options) {
+void check(const Vector& x0, const Vector& lower, const Vector& upper) {
   check_size("lower", lower.size(), x0.size());
   check_size("upper", upper.size(), x0.size());
   for (Index i = 0; i < x0.size(); ++i) {
@@ -454,20 +447,27 @@ void check(const Vector& x0, const Vector& lower, const Vector& upper,
     }
     fail(message.str());
   }
-  const MinimizeOptions& o = options;
-  check_option("max_evaluations", o.max_evaluations, o.max_evaluations >= 1, "at least 1");
-  check_option("memory", o.memory, o.memory >= 1, "at least 1");
-  check_option("max_step", o.max_step, o.max_step > 0 && o.max_step < infinity,
-               "positive and finite");
-  const char* not_negative = "0 or more";
-  check_option("gradient_tolerance", o.gradient_tolerance, o.gradient_tolerance >= 0, not_negative);
-  check_option("relative_value_tolerance", o.relative_value_tolerance,
-               o.relative_value_tolerance >= 0, not_negative);
-  check_option("absolute_value_tolerance", o.absolute_value_tolerance,
-               o.absolute_value_tolerance >= 0, not_negative);
 }
 
 }  // namespace
+
+void MinimizeOptions::validate(std::string_view where) const {
+  const auto check = [&](std::string_view name, double value, bool good, const char* expected) {
+    if (good) return;
+    std::ostringstream message;
+    message << where << ": " << name << " is " << value << ", but must be " << expected;
+    throw std::invalid_argument(message.str());
+  };
+  const auto tolerance = [&](std::string_view name, double value) {
+    check(name, value, value >= 0, "0 or more");
+  };
+  check("max_evaluations", max_evaluations, max_evaluations >= 1, "at least 1");
+  check("memory", memory, memory >= 1, "at least 1");
+  check("max_step", max_step, max_step > 0 && max_step < infinity, "positive and finite");
+  tolerance("gradient_tolerance", gradient_tolerance);
+  tolerance("relative_value_tolerance", relative_value_tolerance);
+  tolerance("absolute_value_tolerance", absolute_value_tolerance);
+}
 
 std::string_view to_string(Termination termination) {
   switch (termination) {
@@ -488,11 +488,13 @@ std::string_view to_string(Termination termination) {
 }
 
 MinimizeSummary minimize(const Objective& objective, const Vector& x0, const Vector& lower,
-                         const Vector& upper, const MinimizeOptions& options,
-                         Curvature* curvature) {
-  check(x0, lower, upper, options);
+                         const Vector& upper, const MinimizeOptions& options, Curvature* curvature,
+                         const ShouldStop& should_stop) {
+  options.validate("minimize");
+  check(x0, lower, upper);
   Curvature own;
-  return Minimizer(objective, x0, lower, upper, options, curvature ? *curvature : own).run();
+  return Minimizer(objective, x0, lower, upper, options, curvature ? *curvature : own, should_stop)
+      .run();
 }
 
 }  // namespace ample

@@ -3,13 +3,34 @@
 #include <algorithm>
 #include <random>
 
+#include "blas.h"
 #include "check.h"
+#include "kernel_loops.h"
 #include "linalg.h"
+#include "parallel.h"
 
 namespace ample {
 namespace {
 
 constexpr Index kQueryBlock = 1024;
+
+/// body(first, rows) for blocks of N queries, at `work` operations altogether. Several blocks run
+/// side by side, each on one thread; a single one shares out its own work.
+template <class Body>
+void for_blocks(Index N, double work, const Body& body) {
+  // Small enough that a block of a few hundred inducing points stays in a core's cache.
+  constexpr Index kRows = 256;
+  const Index blocks = (N + kRows - 1) / kRows;
+  if (N <= kQueryBlock) {
+    body(0, N);
+    return;
+  }
+  const SerialBlas serial;
+  parallel_for(blocks, workers_for(work), [&](Index block) {
+    const Index first = block * kRows;
+    body(first, std::min(kRows, N - first));
+  });
+}
 
 }  // namespace
 
@@ -35,21 +56,49 @@ Prediction Posterior::predict(const MatrixRef& X, Target target) const {
     p.mean[0] = v.dot(state_.w);
     p.variance[0] += v.squaredNorm();
   } else if (M > 0) {
-    Matrix block(std::min(N, kQueryBlock), M);
-    for (Index first = 0; first < N; first += kQueryBlock) {
-      const Index rows = std::min(kQueryBlock, N - first);
-      auto Vt = block.topRows(rows);
+    const auto m = static_cast<double>(M);
+    for_blocks(N, 2.0 * static_cast<double>(N) * m * m, [&](Index first, Index rows) {
+      double* mean = p.mean.data() + first;
+      double* variance = p.variance.data() + first;
+      Matrix Vt(rows, M);
       state_.kernel.evaluate(X.middleRows(first, rows), state_.Z, Vt);
       solve_right(state_.L, Op::transpose, Vt);
-      p.variance.segment(first, rows) -= Vt.rowwise().squaredNorm();
+      for (Index j = 0; j < M; ++j) loops::add_squares(&Vt(0, j), rows, -1.0, variance);
       solve_right(state_.L_D, Op::transpose, Vt);
-      p.mean.segment(first, rows).noalias() = Vt * state_.w;
-      p.variance.segment(first, rows) += Vt.rowwise().squaredNorm();
-    }
+      for (Index j = 0; j < M; ++j) {
+        loops::add_scaled(&Vt(0, j), rows, state_.w[j], mean);
+        loops::add_squares(&Vt(0, j), rows, 1.0, variance);
+      }
+    });
   }
   p.variance = p.variance.cwiseMax(0.0);  // rounding may leave −1e-16
   if (target == Target::observation) p.variance.array() += state_.noise_variance;
   return p;
+}
+
+Vector Posterior::mean(const MatrixRef& X) const {
+  check_queries("mean", X);
+  const Index N = X.rows();
+  const Index M = state_.size();
+  Vector mean = Vector::Zero(N);
+  if (M == 0) return mean;
+  const Vector alpha = weights();
+  for_blocks(N, 10.0 * static_cast<double>(N * M), [&](Index first, Index rows) {
+    Matrix K(rows, M);
+    state_.kernel.evaluate(X.middleRows(first, rows), state_.Z, K);
+    for (Index j = 0; j < M; ++j) {
+      loops::add_scaled(&K(0, j), rows, alpha[j], mean.data() + first);
+    }
+  });
+  return mean;
+}
+
+/// L⁻ᵀ D⁻¹ c, by which the mean is k(x, Z) α.
+Vector Posterior::weights() const {
+  Vector alpha = state_.w;
+  solve(state_.L_D, Op::transpose, alpha);
+  solve(state_.L, Op::transpose, alpha);
+  return alpha;
 }
 
 JointPrediction Posterior::predict_joint(const MatrixRef& X, Target target) const {
@@ -105,9 +154,7 @@ PredictionGradient Posterior::gradient(const MatrixRef& X) const {
   state_.kernel.pull_back_diagonal(X, Vector::Ones(N), {.X = &g.variance});
   if (M == 0) return g;
 
-  Vector alpha = state_.w;  // L⁻ᵀ D⁻¹ c
-  solve(state_.L_D, Op::transpose, alpha);
-  solve(state_.L, Op::transpose, alpha);
+  const Vector alpha = weights();
   for (Index first = 0; first < N; first += kQueryBlock) {
     const Index rows = std::min(kQueryBlock, N - first);
     const auto queries = X.middleRows(first, rows);

@@ -19,4 +19,7 @@ constexpr Size kMost = 64;
 void solve_right_transposed(const double* L, Size ldl, Size n, double* B, Size ldb, Size rows);
 void solve_right(const double* L, Size ldl, Size n, double* B, Size ldb, Size rows);
 
+/// The lower triangle of X [n,n] becomes that of XᵀX, X being lower triangular.
+void square(double* X, Size ldx, Size n);
+
 }  // namespace ample::small_triangle

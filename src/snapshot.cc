@@ -28,7 +28,8 @@ namespace ample {
 namespace {
 
 constexpr std::string_view kFormat = "ample-model";
-constexpr int kFormatVersion = 1;
+// 2 holds the factor of I + A too, which 1 left to be computed.
+constexpr int kFormatVersion = 2;
 
 constexpr std::string_view kStartPrefix = "start.";
 constexpr std::string_view kSettingPrefix = "selection.";
@@ -37,18 +38,14 @@ constexpr std::string_view kNotePrefix = "note.";
 // Far beyond any model, and far from overflow.
 constexpr Index kLargestCount = Index{1} << 52;
 
-using Standardize = ContinualGPOptions::Standardize;
-constexpr std::array<std::pair<std::string_view, Standardize>, 3> kStandardize = {{
-    {"none", Standardize::none},
-    {"first-batch", Standardize::first_batch},
-    {"given", Standardize::given},
-}};
+constexpr std::string_view kScalingNone = "none";
+constexpr std::string_view kScalingFirstBatch = "first-batch";
+constexpr std::string_view kScalingGiven = "given";
 
-std::string_view to_text(Standardize standardize) {
-  for (const auto& [text, value] : kStandardize) {
-    if (value == standardize) return text;
-  }
-  AMPLE_ASSERT(false);
+std::string_view scaling_text(const ContinualGPOptions& options) {
+  if (std::holds_alternative<Scaling>(options.scaling)) return kScalingGiven;
+  return std::get<Standardize>(options.scaling) == Standardize::none ? kScalingNone
+                                                                     : kScalingFirstBatch;
 }
 
 // ---- model → file ------------------------------------------------------------------------------
@@ -88,7 +85,7 @@ void write(Writer& out, const ContinualGPOptions& options) {
   }
   out.flag("search_start", options.search_start);
   out.number("refit_every", options.refit_every);
-  out.text("standardize", to_text(options.standardize));
+  out.text("standardize", scaling_text(options));
   out.number("seed", options.seed);
   out.number("fit_tolerance", options.fit_tolerance);
   out.number("fit.max_evaluations", options.fit.max_evaluations);
@@ -106,12 +103,15 @@ void write(Writer& out, const Scaling& scaling) {
   out.number("target_scale", scaling.target_scale);
 }
 
-// L_D, w and F follow from A and c, to the last bit, and are not written.
+// L_D and w follow from A and c, but not to the last bit once they were updated point by point. F
+// follows from them.
 void write(Writer& out, const State& state) {
   out.matrix("Z", state.Z);
   out.matrix("L", state.L);
   out.matrix("A", state.A);
   out.vector("c", state.c);
+  out.matrix("L_D", state.L_D);
+  out.vector("w", state.w);
   out.number("jitter", state.jitter);
 }
 
@@ -144,11 +144,11 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
   out.number("rows_seen", model.targets.count);
   out.number("targets.mean", model.targets.mean);
   out.number("targets.m2", model.targets.m2);
-  if (model.posterior) {
-    write(out, model.posterior->state());
-    write(out, model.scaling);
-  } else if (model.options.scaling) {
-    write(out, *model.options.scaling);
+  if (model.predictor) {
+    write(out, model.predictor->state());
+    write(out, model.predictor->scaling());
+  } else if (const auto* given = std::get_if<Scaling>(&model.options.scaling)) {
+    write(out, *given);
   }
   write(out, model.curvature);
   for (const auto& [key, value] : notes) out.text(fmt::format("{}{}", kNotePrefix, key), value);
@@ -281,32 +281,21 @@ SelectionMethod read_selection(Reader& in, const std::optional<SelectionMethod>&
   return custom ? *custom : make_selection(name, settings);
 }
 
-Standardize read_standardize(Reader& in) {
-  const std::string text = in.text("standardize");
-  for (const auto& [name, value] : kStandardize) {
-    if (name == text) return value;
-  }
-  reject("standardize is '{}', expected none, first-batch or given", shown(text));
-}
-
 ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ContinualGPOptions options;
   options.start = read_hyperparameters(in, kStartPrefix);
   options.selection = read_selection(in, custom);
   options.search_start = in.flag("search_start");
   options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
-  options.standardize = read_standardize(in);
   options.seed = in.count<std::uint64_t>("seed", 0, std::numeric_limits<std::uint64_t>::max());
-  options.fit_tolerance = in.number("fit_tolerance", 0.0);
-  options.fit.max_evaluations = in.count("fit.max_evaluations", 1, kMost);
-  options.fit.gradient_tolerance = in.number("fit.gradient_tolerance", 0.0);
-  options.fit.relative_value_tolerance = in.number("fit.relative_value_tolerance", 0.0);
-  options.fit.absolute_value_tolerance = in.number("fit.absolute_value_tolerance", 0.0);
+  options.fit_tolerance = in.number("fit_tolerance");
+  options.fit.max_evaluations = in.count("fit.max_evaluations", 0, kMost);
+  options.fit.gradient_tolerance = in.number("fit.gradient_tolerance");
+  options.fit.relative_value_tolerance = in.number("fit.relative_value_tolerance");
+  options.fit.absolute_value_tolerance = in.number("fit.absolute_value_tolerance");
   options.fit.memory = in.count("fit.memory", 0, kMost);
-  options.fit.max_step =
-      in.number("fit.max_step", std::numeric_limits<double>::denorm_min(), kInfinity);
+  options.fit.max_step = in.number("fit.max_step");
   return options;
 }
 
@@ -323,6 +312,37 @@ Scaling read_scaling(Reader& in) {
 void check_shape(const char* name, const MatrixRef& values, Index rows, Index cols) {
   if (values.rows() != rows || values.cols() != cols) {
     reject("{} is {}×{}, expected {}×{}", name, values.rows(), values.cols(), rows, cols);
+  }
+}
+
+void check_triangle(const char* name, const Matrix& L) {
+  for (Index j = 0; j < L.cols(); ++j) {
+    if (!(L(j, j) > 0.0)) {
+      reject("{} holds {} at {} of its diagonal, expected a positive number", name, L(j, j), j);
+    }
+    if ((L.col(j).head(j).array() != 0.0).any()) {
+      reject("{} is not zero above its diagonal in column {}, expected a lower triangle", name, j);
+    }
+  }
+}
+
+/// L_D and w must follow from A and c: L_D L_Dᵀ = I + A, L_D w = c.
+void check_precision(const State& state) {
+  const Index M = state.size();
+  Matrix D = state.A;
+  D.diagonal().array() += 1.0;
+  const double scale = D.diagonal().cwiseAbs().sum();
+  outer(-1.0, state.L_D, 1.0, D);
+  const Vector rest = state.c - state.L_D.triangularView<Eigen::Lower>() * state.w;
+  constexpr double kTolerance = 1e-9;  // rounding leaves M ε
+  for (Index j = 0; j < M; ++j) {
+    if (!std::isfinite(scale) ||
+        !(D.col(j).tail(M - j).array().abs() <= kTolerance * scale).all()) {
+      reject("L_D L_Dᵀ is not I + A in column {}, expected it to be its factor", j);
+    }
+  }
+  if (!(rest.norm() <= kTolerance * (1.0 + state.c.norm()) * std::sqrt(scale))) {
+    reject("L_D w is not c, expected w to be its solution");
   }
 }
 
@@ -349,7 +369,7 @@ void check_prior(const State& state) {
 /// is O(M³) here: L is the kernel's by the way a state comes to be, and D has been factorised.
 enum class Origin { file, model };
 
-State read_state(Reader& in, const Hyperparameters& theta, Origin origin) {
+State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int format_version) {
   Matrix Z = in.matrix("Z");
   const Index M = Z.rows();
   theta.kernel.check_dimension(Z.cols());
@@ -363,20 +383,28 @@ State read_state(Reader& in, const Hyperparameters& theta, Origin origin) {
   check_shape("L", state.L, M, M);
   check_shape("A", state.A, M, M);
   check_shape("c", state.c, M, 1);
+  check_triangle("L", state.L);
   for (Index j = 0; j < M; ++j) {
-    if (!(state.L(j, j) > 0.0)) {
-      reject("L holds {} at {} of its diagonal, expected a positive number", state.L(j, j), j);
-    }
-    if ((state.L.col(j).head(j).array() != 0.0).any()) {
-      reject("L is not zero above its diagonal in column {}, expected a lower triangle", j);
-    }
     if ((state.A.col(j).array() != state.A.row(j).transpose().array()).any()) {
       reject("A is not symmetric in column {}", j);
     }
   }
+  const bool has_factor = format_version >= 2;
+  if (has_factor) {
+    state.L_D = in.matrix("L_D");
+    state.w = in.vector("w");
+    check_shape("L_D", state.L_D, M, M);
+    check_shape("w", state.w, M, 1);
+    check_triangle("L_D", state.L_D);
+    state.F = 0.5 * state.w.squaredNorm() - sum_log_diagonal(state.L_D);  // (1)
+  }
   if (origin == Origin::model) return state;
   check_prior(state);
-  if (!state.factorize()) reject("I + A is not positive definite, expected a precision matrix");
+  if (has_factor) {
+    check_precision(state);
+  } else if (!state.factorize()) {
+    reject("I + A is not positive definite, expected a precision matrix");
+  }
   return state;
 }
 
@@ -392,8 +420,8 @@ Curvature read_curvature(Reader& in) {
   return curvature;
 }
 
-NoiseModel read_targets(Reader& in) {
-  NoiseModel targets;
+TargetStatistics read_targets(Reader& in) {
+  TargetStatistics targets;
   targets.count = in.count("rows_seen", Index{0}, kLargestCount);
   targets.mean = in.number("targets.mean");
   targets.m2 = in.number("targets.m2", 0.0);
@@ -413,23 +441,22 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
   }
   ContinualGP::Checkpoint model{.options = read_options(in, custom),
                                 .theta = read_hyperparameters(in, ""),
-                                .posterior = std::nullopt,
-                                .scaling = {},
+                                .predictor = nullptr,
                                 .targets = read_targets(in),
                                 .batches = in.count("batches", Index{0}, kLargestCount),
                                 .curvature = read_curvature(in)};
-  if (model.batches > model.targets.count || (model.batches == 0 && model.targets.count > 0)) {
-    reject("{} batches of {} rows, expected at least a row in each batch", model.batches,
-           model.targets.count);
+  const std::string scaling = in.text("standardize");
+  if (scaling == kScalingFirstBatch) {
+    model.options.scaling = Standardize::first_batch;
+  } else if (scaling != kScalingNone && scaling != kScalingGiven) {
+    reject("standardize is '{}', expected {}, {} or {}", shown(scaling), kScalingNone,
+           kScalingFirstBatch, kScalingGiven);
   }
-  const bool given = model.options.standardize == Standardize::given;
   if (model.batches > 0) {
-    State state = read_state(in, model.theta, origin);
-    model.scaling = read_scaling(in);
-    model.scaling.check(state.dimension());
-    if (given) model.options.scaling = model.scaling;
-    model.posterior.emplace(std::move(state));
-  } else if (given) {
+    State state = read_state(in, model.theta, origin, format_version);
+    model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));
+    if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
+  } else if (scaling == kScalingGiven) {
     model.options.scaling = read_scaling(in);
   }
   Notes notes = in.texts(kNotePrefix);
@@ -531,11 +558,6 @@ Snapshot load_file(const std::string& path, const std::optional<SelectionMethod>
   return read_bytes(read_file(path), path, custom);
 }
 
-void check_factorized(const State& state) {
-  check_shape("L_D", state.L_D, state.size(), state.size());
-  check_finite("save", "L_D", state.L_D);
-}
-
 /// Whether a method of the library has that name.
 bool is_known(const std::string& selection) {
   try {
@@ -549,15 +571,14 @@ bool is_known(const std::string& selection) {
 }  // namespace
 
 std::string to_bytes(const ContinualGP& model, const Notes& notes) {
-  const ContinualGP::Checkpoint& checkpoint = model.checkpoint();
-  const TensorFile file = to_file(checkpoint, notes);
+  const std::shared_ptr<const ContinualGP::Checkpoint> checkpoint = model.checkpoint();
+  const TensorFile file = to_file(*checkpoint, notes);
   // What could not be loaded again must not replace a file that could. A method of the user's own
   // is not in the file, so its name is all that is checked.
-  const SelectionMethod& selection = checkpoint.options.selection;
+  const SelectionMethod& selection = checkpoint->options.selection;
   std::optional<SelectionMethod> custom;
   if (!is_known(selection.name())) custom = selection;
   try {
-    if (checkpoint.posterior) check_factorized(checkpoint.posterior->state());
     static_cast<void>(read_snapshot(Reader(file), custom, Origin::model));
   } catch (const ModelFileError& error) {
     invalid("save: {}", error.what());

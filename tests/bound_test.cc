@@ -13,6 +13,7 @@
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
+#include "ample/optimum.h"
 #include "support/check_gradient.h"
 #include "support/message.h"
 #include "support/naive.h"
@@ -460,7 +461,7 @@ TEST_P(EveryBound, OptimumWithJitterIsWhatEveryNewInputReaches) {
         ASSERT_TRUE(
             bound.factorize(old->kernel, old->noise_variance, stacked(old->Z, p.second.X), jitter));
         const double best = optimum(*old, p.second.X, p.second.y).value();
-        const double reach = optimum(*old, p.second.X, p.second.y, jitter).value();
+        const double reach = optimum_with_jitter(*old, p.second.X, p.second.y, jitter).value();
         EXPECT_LE(relative_error(reach, bound.value()), kValueTolerance) << jitter;
         if (jitter > 1e-3) {
           EXPECT_LT(reach, best - 1e-3);
@@ -480,8 +481,8 @@ TEST_P(EveryBound, AtTheOldParametersThePastIsReusedUnchanged) {
       ASSERT_TRUE(extended.factorize(old.kernel, old.noise_variance, Z));
       ASSERT_TRUE(anew.factorize(old.kernel, old.noise_variance, Z, old.jitter));
       EXPECT_EQ(extended.factors().jitter, old.jitter);
-      EXPECT_EQ(extended.factors().H, old.A);
-      EXPECT_EQ(extended.factors().h, old.c);
+      const Index M_a = old.size();
+      EXPECT_EQ(extended.factors().L.topLeftCorner(M_a, M_a), old.L.topLeftCorner(M_a, M_a));
       EXPECT_LE(relative_error(extended.value(), anew.value()), kValueTolerance);
       EXPECT_LE(relative_error(extended.gradient().theta, anew.gradient().theta),
                 kGradientTolerance);
@@ -495,7 +496,7 @@ TEST_P(EveryBound, AtTheOldParametersThePastIsReusedUnchanged) {
     // Control: at other parameters the past is not what it was.
     OnlineBound other(old, p.second.X, p.second.y);
     ASSERT_TRUE(other.factorize(p.kernel, old.noise_variance, p.Z_b));
-    EXPECT_GT(relative_error(other.factors().H, old.A), 1e-6);
+    EXPECT_GT(relative_error(other.factors().L.topLeftCorner(old.size(), old.size()), old.L), 1e-6);
   });
 }
 
@@ -841,8 +842,8 @@ TEST(Bound, ArgumentsThatDoNotFitAreRefused) {
             "OnlineBound: noise_variance is 0, but must be positive and finite");
   EXPECT_EQ(message([&] { (void)optimum(empty, wide, y); }),
             "optimum: X has 3 columns, but must have 2 (the model's input dimension)");
-  EXPECT_EQ(message([&] { (void)optimum(empty, X, y, -0.5); }),
-            "optimum: jitter is -0.5, but must be 0 or more");
+  EXPECT_EQ(message([&] { (void)optimum_with_jitter(empty, X, y, -0.5); }),
+            "optimum: jitter is -0.5, but must be positive");
   const SquaredExponential flat{1.0, {1, 2}};
   EXPECT_EQ(message([&] { (void)State::empty(flat, 0.1, 3); }),
             "kernel: lengthscale of se holds 2 numbers, but the inputs have 3 dimensions");

@@ -15,6 +15,7 @@
 
 #include "ample/bound.h"
 #include "ample/metrics.h"
+#include "ample/optimum.h"
 #include "ample/threads.h"
 #include "support/check_gradient.h"
 #include "support/random.h"
@@ -28,7 +29,6 @@ using testing::Random;
 using testing::random_batch;
 using testing::relative_error;
 using testing::stacked;
-using Standardize = ContinualGPOptions::Standardize;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -170,7 +170,7 @@ TEST(ContinualGP, TheOrderOfRowsInABatchDoesNotMatterForFixedInducingPoints) {
 
 TEST(ContinualGP, InducingInputsAreRowsOfTheData) {
   ContinualGPOptions options;
-  options.standardize = Standardize::first_batch;
+  options.scaling = Standardize::first_batch;
   ContinualGP gp(options);
   Matrix seen(0, 2);
   for (const std::uint64_t seed : {1U, 2U}) {
@@ -194,8 +194,8 @@ TEST(ContinualGP, InducingInputsAreRowsOfTheData) {
 TEST(ContinualGP, DataAreNotKept) {
   // After batches that differ only in size, what is held is the same.
   const auto numbers = [](const ContinualGP& gp) {
-    const ContinualGP::Checkpoint& c = gp.checkpoint();
-    const State& s = c.posterior->state();
+    const ContinualGP::Checkpoint& c = *gp.checkpoint();
+    const State& s = c.predictor->state();
     Index n = s.Z.size() + s.L.size() + s.A.size() + s.c.size() + s.L_D.size() + s.w.size();
     for (const Curvature::Pair& pair : c.curvature.pairs) n += pair.s.size() + pair.y.size();
     return n;
@@ -221,7 +221,7 @@ TEST(ContinualGP, ASearchedStartFindsAFunctionThatIsShorterThanTheStart) {
       for (const bool search : {false, true}) {
         Random random(seed);
         ContinualGPOptions options;
-        options.standardize = ContinualGPOptions::Standardize::first_batch;
+        options.scaling = Standardize::first_batch;
         options.search_start = search;
         ContinualGP gp(options);
         for (Index seen = 0; seen < 500; seen += rows) {
@@ -324,7 +324,7 @@ TEST(ContinualGP, GoesOnFromACheckpointAsIfItHadNeverStopped) {
   const Batch first = wave(40, 1);
   const Batch second = wave(40, 2, 2.0, 5.0);
   gp.observe(first.X, first.y);
-  ContinualGP copy(gp.checkpoint());
+  ContinualGP copy(*gp.checkpoint());
   const BatchReport a = gp.observe(second.X, second.y);
   const BatchReport b = copy.observe(second.X, second.y);
   EXPECT_EQ(a.elbo, b.elbo);
@@ -363,7 +363,7 @@ TEST_P(EveryMethod, ReportsAreConsistent) {
     const auto shift = static_cast<double>(b);
     const Batch batch = wave(30 + b, static_cast<std::uint64_t>(b), shift, shift + 2.0);
     const State before = b == 0 ? State::empty(gp.kernel(), gp.noise_variance(), 1)
-                                : gp.checkpoint().posterior->state();
+                                : gp.checkpoint()->predictor->state();
     const BatchReport r = gp.observe(batch.X, batch.y);
     rows_seen += batch.X.rows();
     EXPECT_EQ(r.batch, b + 1);
@@ -469,7 +469,7 @@ TEST(ContinualGP, StandardizingByTheFirstBatchIsAModelOfTheStandardizedData) {
   const Batch second = in_units(wave(40, 2, 1.0, 4.0));
   ContinualGPOptions options;
   ContinualGP plain(options);
-  options.standardize = Standardize::first_batch;
+  options.scaling = Standardize::first_batch;
   ContinualGP scaled(options);
   const Scaling s = Scaling::standardize(first.X, first.y);
   for (const Batch& batch : {first, second}) {
@@ -490,7 +490,7 @@ TEST(ContinualGP, StandardizingByTheFirstBatchIsAModelOfTheStandardizedData) {
                              ((samples * s.target_scale).array() + s.target_mean).matrix()),
               1e-12);
   }
-  EXPECT_LE(relative_error(scaled.checkpoint().scaling.input_scale, s.input_scale), 0.0);
+  EXPECT_LE(relative_error(scaled.predictor()->scaling().input_scale, s.input_scale), 0.0);
   // Control: they are in other units.
   EXPECT_GT((scaled.predict(X).mean - plain.predict(s.inputs(X)).mean).norm(), 1000.0);
 }
@@ -498,8 +498,8 @@ TEST(ContinualGP, StandardizingByTheFirstBatchIsAModelOfTheStandardizedData) {
 TEST(ContinualGP, AGivenScalingIsUsedAsItIs) {
   const Batch batch = in_units(wave(60, 3));
   ContinualGPOptions options;
-  options.standardize = Standardize::given;
-  options.scaling = Scaling{Vector::Constant(1, 1000.0), Vector::Constant(1, 40.0), -7000.0, 300.0};
+  const Scaling given{Vector::Constant(1, 1000.0), Vector::Constant(1, 40.0), -7000.0, 300.0};
+  options.scaling = given;
   ContinualGP gp(options);
   // Before the first batch, too: the prior's mean is the target's.
   EXPECT_EQ(gp.predict(batch.X).mean, Vector::Constant(60, -7000.0));
@@ -508,14 +508,14 @@ TEST(ContinualGP, AGivenScalingIsUsedAsItIs) {
   const Batch own = wave(60, 3);
   plain.observe(own.X, own.y);
   const Matrix X = (grid() * 40.0).array() + 1000.0;
-  const Prediction expected = options.scaling->restore(plain.predict(grid()));
+  const Prediction expected = given.restore(plain.predict(grid()));
   expect_same(gp.predict(X), expected, 1e-4);  // the fit sees inputs that differ by roundings
 }
 
 TEST(ContinualGP, GradientIsInTheUnitsOfTheData) {
   const Batch batch = in_units(wave(60, 4));
   ContinualGPOptions options;
-  options.standardize = Standardize::first_batch;
+  options.scaling = Standardize::first_batch;
   ContinualGP gp(options);
   gp.observe(batch.X, batch.y);
   const Matrix X = (Vector::LinSpaced(5, 0.2, 2.9) * 40.0).array() + 1000.0;
@@ -534,7 +534,7 @@ TEST(ContinualGP, GradientIsInTheUnitsOfTheData) {
 TEST(ContinualGP, AMistakeLeavesTheModelAsItWas) {
   for (const Standardize standardize : {Standardize::none, Standardize::first_batch}) {
     ContinualGPOptions options;
-    options.standardize = standardize;
+    options.scaling = standardize;
     ContinualGP gp(options);
     const Batch batch = wave(30, 1);
     Batch bad = wave(30, 2);
@@ -597,10 +597,16 @@ TEST(ContinualGP, SaysWhatIsWrongWithItsOptions) {
   EXPECT_EQ(error([](ContinualGPOptions&) {}), "");
   EXPECT_EQ(error([](ContinualGPOptions& o) { o.refit_every = -1; }),
             "ContinualGP: refit_every is -1, but must be 0 (never) or more");
-  EXPECT_EQ(error([](ContinualGPOptions& o) { o.standardize = Standardize::given; }),
-            "ContinualGP: a scaling must be given with Standardize::given, and only then");
-  EXPECT_EQ(error([](ContinualGPOptions& o) { o.scaling = Scaling::identity(1); }),
-            "ContinualGP: a scaling must be given with Standardize::given, and only then");
+  EXPECT_EQ(error([](ContinualGPOptions& o) {
+              o.scaling = Scaling{Vector::Zero(1), Vector::Zero(1), 0.0, 1.0};
+            }),
+            "Scaling: an input_scale is 0, but must be positive and finite");
+  EXPECT_EQ(error([](ContinualGPOptions& o) { o.selection = Vips{.delta = 0.0}; }),
+            "vips: delta is 0, but must be positive and finite");
+  EXPECT_EQ(error([](ContinualGPOptions& o) { o.fit.memory = 0; }),
+            "ContinualGP: memory is 0, but must be at least 1");
+  EXPECT_EQ(error([](ContinualGPOptions& o) { o.fit_tolerance = -1.0; }),
+            "ContinualGP: fit_tolerance is -1, but must be 0 or more, and finite");
   EXPECT_NE(error([](ContinualGPOptions& o) { o.start.noise_variance = -1.0; }), "");
 }
 
@@ -651,11 +657,11 @@ std::vector<HardStream> hard_streams() {
   const auto kernel = [](double variance, double lengthscale, double noise_variance) {
     return [=](ContinualGPOptions& o) {
       o.start.kernel = SquaredExponential{variance, lengthscale};
-      o.start.noise_variance.values = {noise_variance};
+      o.start.noise_variance.value = noise_variance;
     };
   };
   const auto same = [](Batch&, Index) {};
-  const auto standardized = [](ContinualGPOptions& o) { o.standardize = Standardize::first_batch; };
+  const auto standardized = [](ContinualGPOptions& o) { o.scaling = Standardize::first_batch; };
   const auto constant = [](Batch& b, Index) { b.y.setConstant(3.7); };
   add("constant_target", constant, nothing);
   add("constant_target_standardized", constant, standardized);

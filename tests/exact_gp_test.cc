@@ -283,7 +283,7 @@ TEST(ExactGP, FitBacksAwayFromWhatCannotBeFactorised) {
 
 TEST(ExactGP, WrongArgumentsAreRefused) {
   const Batch batch = random_batch(5, 2, 15);
-  EXPECT_THROW(ExactGP({.kernel = SquaredExponential{}, .noise_variance = {0.1, 0.2}}),
+  EXPECT_THROW(ExactGP({.kernel = SquaredExponential{}, .noise_variance = Positive{0.1, 0.2}}),
                std::invalid_argument);
   ExactGP gp({.kernel = SquaredExponential{}});
   EXPECT_THROW(gp.condition(batch.X, batch.y.head(4)), std::invalid_argument);

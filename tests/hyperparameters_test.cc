@@ -33,6 +33,24 @@ TEST(Hyperparameters, PackHoldsLogsOfTheFreeOnesNoiseLast) {
   EXPECT_DOUBLE_EQ(h.upper()[5], std::log(10.0));
 }
 
+TEST(Hyperparameters, ParametersAreTheKernelsThenTheNoise) {
+  const Hyperparameters h = composite();
+  const std::vector<Parameter> all = h.parameters();
+  const std::vector<Parameter> kernel = h.kernel.parameters();
+  ASSERT_EQ(all.size(), kernel.size() + 1);
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    EXPECT_EQ(all[i].name, kernel[i].name);
+    EXPECT_EQ(all[i].value, kernel[i].value);
+    EXPECT_NE(all[i].kind, Parameter::Kind::noise);
+  }
+  EXPECT_EQ(all.back().name, "noise_variance");
+  EXPECT_EQ(all.back().kind, Parameter::Kind::noise);
+  EXPECT_EQ(all.back().value, 0.2);
+  EXPECT_EQ(all.back().lower, 1e-6);
+  EXPECT_EQ(all.back().upper, 10.0);
+  EXPECT_FALSE(all.back().fixed);
+}
+
 TEST(Hyperparameters, UnpackInvertsPack) {
   const Hyperparameters h = composite();
   Vector x = h.pack();
@@ -126,8 +144,8 @@ TEST(Hyperparameters, CheckRefusesWhatIsNoVariance) {
   const auto with = [](const Positive& noise) {
     return Hyperparameters{.kernel = SquaredExponential{}, .noise_variance = noise};
   };
-  EXPECT_THROW(with({0.1, 0.2}).check("test"), std::invalid_argument);
-  EXPECT_THROW(with(Positive(std::vector<double>{})).check("test"), std::invalid_argument);
+  EXPECT_THROW(with({0.1, 0.2}), std::invalid_argument);
+  EXPECT_THROW(with(Positive(std::vector<double>{})), std::invalid_argument);
   EXPECT_THROW(with(Positive(0.0)).check("test"), std::invalid_argument);
   EXPECT_THROW(with(Positive(std::nan(""))).check("test"), std::invalid_argument);
   EXPECT_THROW(with(Positive(1).within(0.0, 2.0)).check("test"), std::invalid_argument);

@@ -28,7 +28,7 @@ using testing::message;
 using testing::Random;
 using testing::relative_error;
 
-// libmvec promises 4 ulp; what goes into the exponential adds a few more.
+// A logarithm is good to 4 ulp, and what goes into the exponential adds a few more.
 constexpr double kValueTolerance = 1e-12;
 constexpr double kGradientTolerance = 1e-6;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -518,6 +518,48 @@ TEST(Kernel, ParametersCarryValueBoundsAndFixedFlag) {
   EXPECT_EQ(p[1].lower, Positive::kDefaultLower);
   EXPECT_EQ(p[1].upper, Positive::kDefaultUpper);
   EXPECT_TRUE(p[1].fixed);
+}
+
+TEST(Kernel, ParametersKnowTheirKind) {
+  using enum Parameter::Kind;
+  const auto kinds = [](const Kernel& k) {
+    std::vector<Parameter::Kind> out;
+    for (const Parameter& p : k.parameters()) out.push_back(p.kind);
+    return out;
+  };
+  using Kinds = std::vector<Parameter::Kind>;
+  const Kernel se = SquaredExponential{.lengthscale = {1, 2}};
+  EXPECT_EQ(kinds(se), (Kinds{variance, lengthscale, lengthscale}));
+  EXPECT_EQ(kinds(Periodic{}), (Kinds{variance, lengthscale, period}));
+  EXPECT_EQ(kinds(RationalQuadratic{}), (Kinds{variance, lengthscale, shape}));
+  EXPECT_EQ(kinds(Polynomial{}), (Kinds{weight, offset}));
+  EXPECT_EQ(kinds(ArcCosine{}), (Kinds{variance, weight, offset}));
+  EXPECT_EQ(kinds(Constant{} * pow(Matern32{}, 2) + 2.0 * Kernel(Linear{})),
+            (Kinds{variance, variance, lengthscale, weight}));
+}
+
+TEST_P(EveryKernel, EqualityIsOfValueAndInstancesAreCopies) {
+  for_forms([](const Twin& twin, Index, Random&) {
+    const Kernel& k = twin.kernel;
+    const Kernel copy = k;  // NOLINT(performance-unnecessary-copy-initialization)
+    EXPECT_TRUE(copy == k && copy.same_instance(k));
+    const Kernel again = k.with_values(theta_of(k));
+    EXPECT_TRUE(again == k && !again.same_instance(k));
+    EXPECT_FALSE(k == k * k || k == 2.0 * k);
+    for (Index p = 0; p < k.num_parameters(); ++p) {
+      Vector theta = theta_of(k);
+      theta[p] = std::nextafter(theta[p], 2.0 * theta[p]);
+      EXPECT_FALSE(k.with_values(theta) == k);
+    }
+  });
+}
+
+TEST(Kernel, EqualityCountsFormAndBounds) {
+  EXPECT_FALSE(Kernel(Matern32{}) == Kernel(Matern52{}));
+  EXPECT_FALSE(Kernel(Polynomial{.degree = 2}) == Kernel(Polynomial{.degree = 3}));
+  EXPECT_FALSE(Kernel(Constant{1}) == Kernel(Constant{Positive(1).fixed()}));
+  EXPECT_FALSE(Kernel(Constant{1}) == Kernel(Constant{Positive(1).within(0.5, 2)}));
+  EXPECT_FALSE(Kernel(Linear{}) == Kernel(Linear{.dims = {0}}));
 }
 
 TEST_P(EveryKernel, WithValuesChangesValuesAndNothingElse) {

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "ample/kernel.h"
-#include "kernel_node.h"
+#include "kernel_types.h"
 
 namespace ample {
 namespace {
@@ -89,11 +89,12 @@ class RandomKernel {
   }
 
   Kernel leaf(const LeafType& type) {
+    const KernelSignature& signature = type.signature;
     Dimensions dims;
-    if (type.has_dims && coin()) dims = coin() ? Dimensions{3, 0} : Dimensions{2};
+    if (signature.has_dims && coin()) dims = coin() ? Dimensions{3, 0} : Dimensions{2};
     const Index active = dims.empty() ? kD : static_cast<Index>(dims.size());
     std::vector<Positive> fields;
-    for (const LeafType::Field& field : type.fields) {
+    for (const KernelSignature::Field& field : signature.fields) {
       Positive parameter(number(0.1, 2.0));
       if (field.per_dimension && coin()) {
         parameter.values.clear();
@@ -103,8 +104,10 @@ class RandomKernel {
       if (coin()) parameter = parameter.fixed();
       fields.push_back(std::move(parameter));
     }
-    const int option = integer(type.integer_min, std::min(type.integer_max, 4));
-    return Kernel(make_leaf(type.kind, std::move(fields), option, std::move(dims)));
+    const auto [name, lowest, highest, initial] =
+        signature.option.value_or(KernelSignature::Option{});
+    const int option = integer(lowest, std::min(highest, 4));
+    return KernelAccess::kernel(make_leaf(type, std::move(fields), option, std::move(dims)));
   }
 
   int integer(int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng_); }
@@ -247,8 +250,9 @@ TEST(KernelText, ListsParametersFromLeftToRight) {
 TEST(KernelRoundTrip, IsExactForEveryKernelWithOddValues) {
   for (const LeafType& type : leaf_types()) {
     for (const double value : {0.1, 1.0 / 3.0, 2e-5 / 3.0, std::nextafter(2.0, 3.0)}) {
-      const std::vector<Positive> fields(type.fields.size(), Positive(value).within(1e-300, 7.7));
-      const Kernel k(make_leaf(type.kind, fields, type.integer_default, {}));
+      const Kernel k = make_kernel(
+          type.signature.name,
+          std::vector<Positive>(type.signature.fields.size(), Positive(value).within(1e-300, 7.7)));
       EXPECT_TRUE(same(Kernel::parse(k.to_string()), k));
     }
     RandomKernel random(3);
@@ -293,6 +297,7 @@ TEST_P(KernelTextError, PointsAtTheColumn) {
 
 const std::string kKernels =
     "arccos, constant, linear, matern12, matern32, matern52, periodic, polynomial, rq, se";
+const std::string kOwn = "; a kernel of your own must be registered first";
 
 INSTANTIATE_TEST_SUITE_P(
     Structure, KernelTextError,
@@ -313,14 +318,16 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"se \x01", 4, "expected '+', '*' or the end of the text, got byte 0x01"},
         Mistake{std::string("se\0", 3), 3,
                 "expected '+', '*' or the end of the text, got byte 0x00"},
+        Mistake{"se + matren52", 6,
+                "unknown kernel 'matren52'; expected one of " + kKernels +
+                    " (did you mean matern52?)" + kOwn},
         Mistake{
-            "se + matren52", 6,
-            "unknown kernel 'matren52'; expected one of " + kKernels + " (did you mean matern52?)"},
-        Mistake{"RGF", 1,
-                "unknown kernel 'RGF'; expected one of " + kKernels + " (did you mean rbf?)"},
-        Mistake{"something", 1, "unknown kernel 'something'; expected one of " + kKernels},
-        Mistake{repeated("x", 50), 1,
-                "unknown kernel '" + repeated("x", 40) + "...'; expected one of " + kKernels}));
+            "RGF", 1,
+            "unknown kernel 'RGF'; expected one of " + kKernels + " (did you mean rbf?)" + kOwn},
+        Mistake{"something", 1, "unknown kernel 'something'; expected one of " + kKernels + kOwn},
+        Mistake{
+            repeated("x", 50), 1,
+            "unknown kernel '" + repeated("x", 40) + "...'; expected one of " + kKernels + kOwn}));
 
 INSTANTIATE_TEST_SUITE_P(
     Numbers, KernelTextError,
@@ -493,19 +500,25 @@ TEST(KernelsPage, IsTrue) {
   for (const std::string& example : examples) EXPECT_NO_THROW((void)Kernel::parse(example));
   EXPECT_EQ(fenced_lines(text, "error"), std::vector{error_of("se(variance=1, lenghtscale=2)")});
 
-  for (const LeafType& type : leaf_types()) {
-    const std::size_t row = text.find("\n| `" + std::string(type.name) + "` |");
-    ASSERT_NE(row, std::string::npos) << type.name;
+  // The kernel of one's own is the one that tests/package compiles and runs.
+  std::ifstream example(AMPLE_SOURCE_DIR "/tests/package/custom_kernel.cc");
+  std::stringstream code;
+  code << example.rdbuf();
+  EXPECT_NE(text.find("```cpp\n" + code.str() + "```\n"), std::string::npos);
+
+  for (const auto& [kind, signature, formula] : leaf_types()) {
+    const std::size_t row = text.find("\n| `" + signature.name + "` |");
+    ASSERT_NE(row, std::string::npos) << signature.name;
     const std::string line = text.substr(row + 1, text.find('\n', row + 1) - row - 1);
-    for (const LeafType::Field& field : type.fields) {
-      const std::string entry = "`" + std::string(field.name) + "`";
+    for (const KernelSignature::Field& field : signature.fields) {
+      const std::string entry = "`" + field.name + "`";
       EXPECT_NE(line.find(entry), std::string::npos) << line;
       EXPECT_EQ(line.find(entry + "ᴬ") != std::string::npos, field.per_dimension) << line;
     }
-    if (!type.integer_name.empty()) {
-      const std::string entry = ", " + std::to_string(type.integer_min) + " to " +
-                                std::to_string(type.integer_max) + ", default " +
-                                std::to_string(type.integer_default);
+    if (signature.option) {
+      const std::string entry = ", " + std::to_string(signature.option->lowest) + " to " +
+                                std::to_string(signature.option->highest) + ", default " +
+                                std::to_string(signature.option->initial);
       EXPECT_NE(line.find(entry), std::string::npos) << line;
     }
   }

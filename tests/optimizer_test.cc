@@ -425,8 +425,10 @@ TEST(Minimize, StopsWhenAskedWithTheBestSoFar) {
       return true;
     };
     MinimizeOptions options;
-    options.should_stop = [&] { return calls == allowed; };
-    const MinimizeSummary s = minimize_unbounded(f, rosenbrock_start(2), options);
+    const ShouldStop stop = [&] { return calls == allowed; };
+    const Vector infinite = Vector::Constant(2, inf);
+    const MinimizeSummary s =
+        minimize(f, rosenbrock_start(2), -infinite, infinite, options, nullptr, stop);
     EXPECT_EQ(s.termination, Termination::interrupted);
     EXPECT_EQ(s.evaluations, allowed);
     EXPECT_EQ(s.value, best);

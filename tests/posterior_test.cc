@@ -143,6 +143,18 @@ TEST(Posterior, BlocksOfQueriesAreTheQueriesOneByOne) {
   EXPECT_GT((all.mean.head(1024) - all.mean.segment(1024, 1024)).norm(), 1.0);  // control
 }
 
+TEST(Posterior, MeansAloneAreThoseWithVariances) {
+  const Posterior posterior = example(2, 200, 40);
+  Random random(19);
+  for (const Index N : {0, 1, 2, 700, 1500}) {
+    const Matrix X = random.normal(N, 2);
+    EXPECT_LE(relative_error(posterior.mean(X), posterior.predict(X).mean), 1e-10);
+  }
+  const Matrix X = random.normal(5, 2);
+  EXPECT_GT(relative_error(posterior.mean(X.array() + 1e-3), posterior.predict(X).mean), 1e-8);
+  EXPECT_EQ(Posterior(State::empty(Matern52{}, 0.1, 2)).mean(X), Vector::Zero(5));
+}
+
 TEST(Posterior, NoQueriesGiveNoPredictions) {
   const Posterior posterior = example();
   const Matrix none(0, 2);

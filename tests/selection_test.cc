@@ -12,6 +12,7 @@
 
 #include "ample/bound.h"
 #include "ample/continual_gp.h"
+#include "ample/optimum.h"
 #include "support/check_gradient.h"
 #include "support/naive.h"
 #include "support/random.h"
@@ -36,7 +37,7 @@ struct Problem {
   Twin twin = naive::twin(Matern32{1.2, 0.8});
   State old;
   Batch batch;
-  NoiseModel targets;
+  TargetStatistics targets;
 
   explicit Problem(std::uint64_t seed = 1, Index M = 8, Index N = 25, Index D = 2)
       : old(State::empty(twin.kernel, 0.1, D)), batch(random_batch(N, D, seed + 100)) {
@@ -314,7 +315,7 @@ struct NoiselessProblem {
   Kernel kernel = SquaredExponential{1e2, 0.3};
   State old;
   Batch batch;
-  NoiseModel targets;
+  TargetStatistics targets;
 
   explicit NoiselessProblem(Index M)
       : old(State::empty(kernel, kNoise, 1)), batch(wave(2.0 * Random(1).normal(120, 1))) {
@@ -344,7 +345,7 @@ TEST(Vips, WhatJitterTakesIsNotPaidForInPoints) {
     const double jitter = M > 0 ? p.old.jitter : NoiselessProblem::kNoise;
     const double best = optimum(p.old, p.batch.X, p.batch.y).value();
     const double reach = p.lower_bound(stacked(p.old.Z, p.batch.X), jitter);
-    const double noise = noise_bound(p.old, p.batch.X, p.batch.y, p.targets);
+    const double noise = noise_bound(p.view());
     const double J = best - reach;
     ASSERT_GT(J, 5.0);
     Index before = p.batch.X.rows() + 1;
@@ -584,14 +585,15 @@ TEST(MakeSelection, SaysWhatIsWrong) {
             "selection: unknown method 'vip', expected vips, cv, oips, fixed-greedy or "
             "fixed-gradient");
   EXPECT_EQ(error("vips", {{"eta", 1.0}}), "vips: it has no setting 'eta'");
-  EXPECT_EQ(error("vips", {{"delta", 0.0}}), "vips: delta is 0, but must be positive");
-  EXPECT_EQ(error("vips", {{"delta", -1.0}}), "vips: delta is -1, but must be positive");
-  EXPECT_EQ(error("vips", {{"delta", std::nan("")}}), "vips: delta is nan, but must be positive");
+  EXPECT_EQ(error("vips", {{"delta", 0.0}}), "vips: delta is 0, but must be positive and finite");
+  EXPECT_EQ(error("vips", {{"delta", -1.0}}), "vips: delta is -1, but must be positive and finite");
+  EXPECT_EQ(error("vips", {{"delta", std::nan("")}}),
+            "vips: delta is nan, but must be positive and finite");
   EXPECT_EQ(error("vips", {{"pool", 2.0}}), "vips: pool is 2, but must be from 0 to 1");
   EXPECT_EQ(error("vips", {{"max_inducing", 0.0}}),
             "vips: max_inducing is 0, but must be a whole number from 1");
   EXPECT_EQ(error("cv", {{"max_inducing", 2.5}}),
-            "cv: max_inducing is 2.5, but must be a whole number");
+            "cv: max_inducing is 2.5, but must be a whole number from 1");
   EXPECT_EQ(error("oips", {{"rho", 1.5}}), "oips: rho is 1.5, but must be in (0, 1]");
   EXPECT_EQ(error("fixed-greedy", {{"size", -3.0}}),
             "fixed-greedy: size is -3, but must be a whole number from 1");

@@ -1,37 +1,37 @@
-// The online evidence lower bound L̂ (paper eq. "onlinecollapsed"), its gradient, and what it is
-// compared to: the best attainable value L* and two upper bounds on it.
+// The online evidence lower bound L̂ (paper eq. "onlinecollapsed") and its gradient.
 //
-// For a new batch X [N,D], y [N], a state that remembers the past with inducing inputs Z_a, and any
-// new inducing inputs Z_b and hyperparameters θ = (kernel, σ²), with L Lᵀ = K_bb, V = L⁻¹ K_bf and
-// T = L_old⁻¹ K_ab L⁻ᵀ                                                                    (4):
+// For a new batch X [N,D] with sites of precision Λ = diag(λ) and targets t, any number of pasts i
+// that remember earlier data with inducing inputs Z_i, and any new inducing inputs Z_b and
+// hyperparameters θ, with L Lᵀ = K_bb, V = L⁻¹ K_bf and T_i = L_i⁻¹ K_ib L⁻ᵀ               (4):
 //
-//   A  = V Vᵀ/σ² + Tᵀ A_old T,   c = V y/σ² + Tᵀ c_old                                    (5)
-//   L̂ = −N/2 log(2πσ²) − yᵀy/(2σ²) − (tr K_ff − ‖V‖²)/(2σ²)
-//        − ½ tr[A_old (L_old⁻¹ K_aa L_old⁻ᵀ − T Tᵀ)] + F − F_old                          (6)
+//   A  = V Λ Vᵀ + Σ_i T_iᵀ A_i T_i,   c = V Λ t + Σ_i T_iᵀ c_i                            (5)
+//   L̂ = ½ Σ_n log(λ_n/2π) − ½ tᵀΛt − ½ Σ_n λ_n (k_nn − ‖v_n‖²)
+//        − ½ Σ_i tr[A_i (L_i⁻¹ K_ii L_i⁻ᵀ − T_i T_iᵀ)] + F − Σ_i F_i                      (6)
 //
-// When Z_a are the first rows of Z_b the trace term is zero and T = [Wᵀ 0], Wᵀ = L_old⁻¹ L_a (7,
-// 8). Cost O(N M² + M³) for value and gradient together; memory N·M + a few M².
+// λ_n = w_n/σ²; σ² moves with θ. Where the points of a past are the first rows of Z_b its trace
+// term is zero and T = [Wᵀ 0], Wᵀ = L_old⁻¹ L_a (7, 8). Cost O(N M² + M³) for value and gradient
+// together; memory N·M + a few M². What the bound is compared to is in optimum.h.
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "ample/kernel.h"
+#include "ample/sites.h"
 #include "ample/state.h"
 #include "ample/types.h"
 
 namespace ample {
+
+class Past;
 
 /// All that one factorisation of the bound yields; value, gradient and posterior are read from it.
 /// V is kept as its transpose: appending an inducing point is then appending a column, and BLAS's
 /// triangular solves run faster from the right.
 struct BoundFactors {
   Matrix L;    // [M,M] lower Cholesky factor of K_bb with jitter
-  Matrix Vt;   // [N,M] Vᵀ = K_fb L⁻ᵀ
-  Matrix G;    // [M_a,M] P_old Y = L_old⁻ᵀ A_old T, general case
-  Matrix H;    // W A_old Wᵀ if nested, else Tᵀ A_old T: the past's part of A; lower triangle
-  Vector h;    // [M_a] or [M]: the past's part of c
+  Matrix Vt;   // [N,M] Vᵀ = K_fb L⁻ᵀ, row n times √w_n
   Matrix A;    // [M,M] (5), lower triangle
   Matrix L_D;  // [M,M] lower Cholesky factor of D = I + A
   Vector c;    // [M]   (5)
@@ -40,9 +40,7 @@ struct BoundFactors {
   double jitter = 0.0;                // ε on the diagonal of K_bb
   double jitter_factor = 0.0;         // ε relative to the mean prior variance, or, if it
   bool jitter_follows_noise = false;  // follows the noise, to σ²; 0 if ε does not move with θ
-  double residual = 0.0;              // tr(K_ff − Q_ff) = Σ k_nn − ‖V‖²
-  double past_residual = 0.0;         // tr[A_old (L_old⁻¹ K_aa L_old⁻ᵀ − T Tᵀ)]
-  double F = 0.0;                     // (1)
+  double residual = 0.0;              // Σ w_n (k_nn − ‖v_n‖²)
 };
 
 /// dL̂ with respect to everything that can be fitted, in natural units.
@@ -60,14 +58,22 @@ class OnlineBound {
   /// form; moving ones always take the general form, in which Z_a stays where it was.
   enum class Inducing { fixed, moving };
 
-  /// Keeps references to `old`, X and y, which must outlive it.
-  OnlineBound(const State& old, const MatrixRef& X, const VectorRef& y,
+  /// The usual bound, with one past. Keeps references to `old` and X, which must outlive it.
+  OnlineBound(const State& old, const MatrixRef& X, Sites sites,
               Inducing inducing = Inducing::fixed);
+  /// With any number of pasts, none included. X may have no rows.
+  OnlineBound(const std::vector<const State*>& pasts, const MatrixRef& X, Sites sites,
+              Inducing inducing = Inducing::fixed);
+  ~OnlineBound();
 
   /// Factorises at (θ, Z). False if that fails even with more jitter; nothing may then be read.
   /// A `jitter` given is used as it is, instead of the rule of the derivation's §1.
   [[nodiscard]] bool factorize(const Kernel& kernel, double noise_variance, const MatrixRef& Z,
                                std::optional<double> jitter = std::nullopt);
+
+  /// Takes over a factorisation at θ_old, where the points of the only past are the first rows of
+  /// Z: what a selection computed anyway. ε stays what it was. False if the value is not finite.
+  [[nodiscard]] bool start_from(const MatrixRef& Z, BoundFactors factors);
 
   /// L̂ (6) at the last factorisation.
   [[nodiscard]] double value() const { return value_; }
@@ -81,53 +87,39 @@ class OnlineBound {
   [[nodiscard]] State absorb();
 
  private:
-  bool factorize_prior(std::optional<double> jitter);
-  bool extend_prior();
-  void carry_past_nested();
-  void carry_past_general();
-  void add_past();
+  struct GradientPass;  // bound_gradient.cc
 
-  const State& old_;
+  void place(const MatrixRef& Z);
+  bool at_theta_old(const Kernel& kernel, double noise_variance) const;
+  bool factorize_prior(std::optional<double> jitter);
+  bool extend_prior(const State& old);
+  void add_rows();
+  bool factorize_precision(bool extended);
+  bool finish();
+
+  std::vector<std::unique_ptr<Past>> pasts_;
+  Past* nested_ = nullptr;  // the one whose points are the first rows of Z, if there is one
+  Index dimension_;
   Eigen::Ref<const Matrix> X_;
-  Eigen::Ref<const Vector> y_;
+  Sites sites_;
+  Vector t_;            // [N] √w_n t_n
+  Vector root_weight_;  // [N] √w_n; empty if all are 1
   Inducing inducing_;
-  double y_squared_;
-  Matrix P_old_;  // L_old⁻ᵀ A_old L_old⁻¹, general case; computed once; lower triangle
-  Vector p_old_;  // L_old⁻ᵀ c_old
+  double t_squared_;  // Σ w_n t_n²
 
   std::optional<Kernel> kernel_;
   double noise_variance_ = 0.0;
   Matrix Z_;
-  bool nested_ = false;
-  std::vector<std::pair<Index, Index>> shared_;  // (row of Z_a, row of Z_b) that are the same point
   BoundFactors f_;
+  double F_ = 0.0;  // (1)
   double value_ = 0.0;
 
   // Workspaces.
-  Matrix D_inv_;     // [M,M] D⁻¹, then (I − D⁻¹) L⁻¹
+  Matrix D_inv_;     // [M,M] D⁻¹, then B = (I − D⁻¹) L⁻¹
   Matrix K_bb_bar_;  // [M,M]
-  Matrix past_;      // Y, then K̄_ab, [M_a,M] (general); Wᵀ, then D⁻¹H, [M,M_a] (nested)
+  Matrix E_;         // [M,M_a] D⁻¹H of a nested past
   Matrix K_fb_bar_;  // [N,M] for N < M
   BoundGradient gradient_;
 };
-
-/// L* = log N(y; mean_old(X), Cov_old(X,X) + σ² I), the best value any Z_b can reach at θ = θ_old
-/// (9): the log predictive density of the batch. O(N³ + N M²). Empty if the factorisation fails.
-/// With a jitter ε: the value that is reached with Z_b = Z_a ∪ X, inducing variables of that jitter
-/// (9′). The difference is what jitter costs where every point is an inducing point.
-[[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
-                                            const VectorRef& y, double jitter = 0.0);
-
-/// Upper bounds on L*, for batches too large for optimum(), from inducing points that begin with
-/// the old ones, at θ = θ_old. `tight` spreads the residual variance over the new data only (10);
-/// `paper` over the pseudo-data too (the paper's Û). L̂ ≤ L* ≤ tight ≤ paper. O(N M² + M³). Empty if
-/// a factorisation fails.
-enum class UpperBound { tight, paper };
-[[nodiscard]] std::optional<double> upper_bound(UpperBound kind, const State& old,
-                                                const BoundFactors& factors, const VectorRef& y);
-/// The same from the parts it needs: Vᵀ [N,M], L_D [M,M] and tr(K_ff − Q_ff).
-[[nodiscard]] std::optional<double> upper_bound(UpperBound kind, const State& old,
-                                                const MatrixRef& Vt, const MatrixRef& L_D,
-                                                double residual, const VectorRef& y);
 
 }  // namespace ample

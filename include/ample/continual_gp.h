@@ -6,24 +6,33 @@
 //   BatchReport r = gp.observe(X, y);                // any number of rows, any number of times
 //   Prediction p = gp.predict(X_new);
 //
-// observe() is check → select → fit → absorb → report. O(N M² + M³) for each evaluation of the fit,
-// O(M²) memory between batches.
+// observe() is prepare → select → fit → commit. O(N M² + M³) for each evaluation of the fit, O(M²)
+// memory between batches.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "ample/batch_report.h"
 #include "ample/hyperparameters.h"
-#include "ample/noise_model.h"
 #include "ample/optimizer.h"
-#include "ample/posterior.h"
+#include "ample/predictor.h"
 #include "ample/scaling.h"
 #include "ample/selection.h"
+#include "ample/target_statistics.h"
 #include "ample/types.h"
 
 namespace ample {
+
+/// How inputs and targets are scaled, unless a Scaling is given.
+enum class Standardize {
+  none,
+  first_batch,  // to mean 0 and deviation 1 of the first batch
+};
 
 /// Where a model starts, how it chooses its points and how it fits. Every option has a default.
 struct ContinualGPOptions {
@@ -33,8 +42,8 @@ struct ContinualGPOptions {
 
   /// Begin the first batch at a third, a tenth or a thirtieth of the start's free lengthscales if
   /// that makes the batch more probable. From a start that is far too long, everything looks like
-  /// noise, the model stays small and no later batch leads out of it. For those who have no kernel
-  /// in mind; the estimators of Python and the program do so then.
+  /// noise, the model stays small and later batches do not recover. The program and the Python
+  /// estimators enable this when no kernel is given.
   bool search_start = false;
 
   /// How inducing points are chosen.
@@ -43,43 +52,70 @@ struct ContinualGPOptions {
   /// Refit the hyperparameters after every k-th batch, beginning with the first; 0: never.
   Index refit_every = 1;
 
-  /// How inputs and targets are scaled: not at all, to mean 0 and deviation 1 of the first batch,
-  /// or as given.
-  enum class Standardize { none, first_batch, given };
-  Standardize standardize = Standardize::none;
-  std::optional<Scaling> scaling;  // for Standardize::given
+  /// By the first batch, not at all, or as given.
+  std::variant<Standardize, Scaling> scaling = Standardize::none;
 
   /// The fit. A change of the bound far below α, the nats the selection was free to lose, cannot
-  /// matter: the fit stops when two steps in a row gain less than this share of α, or than rounding
-  /// may change the bound by. With 0 it goes on to the tolerances of `fit`.
+  /// matter: the fit stops when two steps in a row gain less than max(fit_tolerance · α, r), r
+  /// being what rounding may change the bound by, at most 1 % of α. With 0 it goes on to the
+  /// tolerances of `fit`.
   MinimizeOptions fit;
   double fit_tolerance = 1e-4;
 
   /// For selection methods that draw random numbers.
   std::uint64_t seed = 0;
+
+  /// Throws std::invalid_argument for a value out of range. The model's constructors call it.
+  void validate() const;
+};
+
+/// What comes with one batch besides its rows.
+struct ObserveOptions {
+  /// One positive number for each row: a row of weight 2 counts as two rows, or as one that was
+  /// measured with half the noise variance. Empty: all rows alike.
+  Vector weights = {};
+
+  /// Ends the fit early, with the best hyperparameters so far; an exception that it throws ends
+  /// observe(), with the model as it was.
+  ShouldStop should_stop = {};
 };
 
 /// The model. observe() learns; all else asks and changes nothing.
+///
+/// One thread may learn while any number of others ask: each question is answered from the model as
+/// it was after the last whole batch. Calls of observe() must not overlap.
 class ContinualGP {
  public:
   /// All that a model is: what it takes to go on as if it had never stopped.
   struct Checkpoint {
     ContinualGPOptions options;
     Hyperparameters theta;
-    std::optional<Posterior> posterior;  // empty before the first batch
-    Scaling scaling;
-    NoiseModel targets;  // of the scaled targets
+    std::shared_ptr<const Predictor> predictor;  // null before the first batch
+    TargetStatistics targets;                    // of the scaled targets
     Index batches = 0;
     Curvature curvature;
+
+    /// Throws std::invalid_argument unless all parts fit together.
+    void validate() const;
   };
 
   explicit ContinualGP(ContinualGPOptions options = {});
   explicit ContinualGP(Checkpoint checkpoint);
+  ContinualGP(const ContinualGP& other) : model_(other.checkpoint()) {}
+  ContinualGP(ContinualGP&& other) noexcept : model_(other.checkpoint()) {}
+  ContinualGP& operator=(const ContinualGP& other);
+  ContinualGP& operator=(ContinualGP&& other) noexcept { return *this = other; }
+  ~ContinualGP() = default;
 
   /// Learns from a batch X [N,D], y [N], N ≥ 1. Throws std::invalid_argument for a wrong shape or a
   /// value that is not finite, NumericalError if the batch cannot be absorbed; the model is then as
   /// it was before.
-  BatchReport observe(const MatrixRef& X, const VectorRef& y);
+  BatchReport observe(const MatrixRef& X, const VectorRef& y, const ObserveOptions& options = {});
+
+  /// What the model knows now, shared and immutable; O(1). Null before the first batch.
+  [[nodiscard]] std::shared_ptr<const Predictor> predictor() const {
+    return checkpoint()->predictor;
+  }
 
   /// Predictions in the units of the data. Before the first batch, the prior's.
   [[nodiscard]] Prediction predict(const MatrixRef& X, Target target = Target::function) const;
@@ -92,20 +128,28 @@ class ContinualGP {
   [[nodiscard]] PredictionGradient gradient(const MatrixRef& X) const;
 
   /// As fitted so far, in scaled units; so is the noise variance.
-  [[nodiscard]] const Kernel& kernel() const { return model_.theta.kernel; }
-  [[nodiscard]] double noise_variance() const { return model_.theta.noise(); }
+  [[nodiscard]] Kernel kernel() const { return checkpoint()->theta.kernel; }
+  [[nodiscard]] double noise_variance() const { return checkpoint()->theta.noise(); }
   /// M, the number of inducing points.
   [[nodiscard]] Index size() const;
   /// In the units of the data   [M,D].
   [[nodiscard]] Matrix inducing_inputs() const;
-  [[nodiscard]] Index rows_seen() const { return model_.targets.count; }
-  [[nodiscard]] Index batches() const { return model_.batches; }
+  [[nodiscard]] Index rows_seen() const { return checkpoint()->targets.count; }
+  [[nodiscard]] Index batches() const { return checkpoint()->batches; }
   /// Columns of X; 0 before the first batch.
   [[nodiscard]] Index dimension() const;
-  [[nodiscard]] const Checkpoint& checkpoint() const { return model_; }
+
+  /// Shared and immutable; O(1).
+  [[nodiscard]] std::shared_ptr<const Checkpoint> checkpoint() const {
+    const std::lock_guard lock(mutex_);
+    return model_;
+  }
 
  private:
-  Checkpoint model_;
+  [[nodiscard]] std::shared_ptr<const Predictor> predictor_for(const MatrixRef& X) const;
+
+  mutable std::mutex mutex_;  // of the pointer; what it points to never changes
+  std::shared_ptr<const Checkpoint> model_;
 };
 
 }  // namespace ample

@@ -67,7 +67,7 @@ class ExactGP {
   /// `curvature`, if given, is where that of the evidence is taken from and left in: of a part of
   /// the data, say, which takes less time to fit.
   MinimizeSummary fit(const MatrixRef& X, const VectorRef& y, const MinimizeOptions& options = {},
-                      Curvature* curvature = nullptr);
+                      Curvature* curvature = nullptr, const ShouldStop& should_stop = {});
 
   /// Conditions on the data at the present hyperparameters. This and fit() forget earlier data,
   /// once they have succeeded; if K cannot be factorised they throw NumericalError.

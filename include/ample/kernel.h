@@ -129,7 +129,19 @@ struct ArcCosine {
 
 /// One scalar hyperparameter as the optimiser sees it.
 struct Parameter {
+  /// What a parameter means, whatever its name; it also says in which unit the parameter is.
+  enum class Kind {
+    variance,     // of the function: scales k
+    lengthscale,  // a distance in the inputs, over which the function changes
+    period,       // a distance in the inputs, after which it repeats
+    weight,       // variance of a weight on an input: k per squared input
+    offset,       // added to what the weighted inputs contribute
+    shape,        // a number without a unit, e.g. an exponent
+    noise,        // variance of the observations' noise; no kernel has one
+  };
+
   std::string name;  // e.g. "matern52.lengthscale[1]"
+  Kind kind;
   double value;
   double lower;
   double upper;
@@ -143,7 +155,7 @@ struct PullBack {
   Matrix* Z = nullptr;      // [M,D] dF/dZ
 };
 
-class KernelNode;
+class KernelNode;  // private to the library; ample/kernel_formula.h is the door for other kernels
 
 /// A covariance function: an immutable value, cheap to copy.
 class Kernel {
@@ -161,7 +173,6 @@ class Kernel {
   Kernel(const Constant&);
   Kernel(const ArcCosine&);
   // NOLINTEND(*-explicit-*)
-  explicit Kernel(std::shared_ptr<const KernelNode> node);
 
   /// K_ij = k(x_i, z_j)   [N,M].
   [[nodiscard]] Matrix operator()(const MatrixRef& X, const MatrixRef& Z) const;
@@ -205,7 +216,12 @@ class Kernel {
   [[nodiscard]] std::string to_string() const;
   [[nodiscard]] static Kernel parse(std::string_view text);
 
-  [[nodiscard]] const KernelNode& node() const { return *node_; }
+  /// Equal in form, values, bounds and fixed flags, to the last bit. Copies are recognised at once;
+  /// otherwise the texts are compared.
+  friend bool operator==(const Kernel& a, const Kernel& b);
+  /// Whether one is a copy of the other, so that they are equal. One comparison of addresses; two
+  /// kernels that were made apart are different instances even where they are equal.
+  [[nodiscard]] bool same_instance(const Kernel& other) const { return node_ == other.node_; }
 
   friend Kernel operator+(const Kernel& a, const Kernel& b);
   friend Kernel operator*(const Kernel& a, const Kernel& b);
@@ -216,10 +232,14 @@ class Kernel {
   friend Kernel pow(const Kernel& k, int exponent);
 
  private:
+  friend struct KernelAccess;
+  explicit Kernel(std::shared_ptr<const KernelNode> node);
+
   std::shared_ptr<const KernelNode> node_;
   Index num_parameters_ = 0;
 };
 
+bool operator==(const Kernel& a, const Kernel& b);
 Kernel operator+(const Kernel& a, const Kernel& b);
 Kernel operator*(const Kernel& a, const Kernel& b);
 Kernel operator*(double scale, const Kernel& k);

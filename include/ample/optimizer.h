@@ -57,9 +57,13 @@ struct MinimizeOptions {
   /// range in a few steps, near enough that a trial stays in reach of the numbers it came from.
   double max_step = 5;
 
-  /// Asked before each evaluation but the first; true ends the run with the best point so far.
-  std::function<bool()> should_stop;
+  /// Throws std::invalid_argument for a setting out of range; `where` begins the message.
+  void validate(std::string_view where) const;
 };
+
+/// Asked before each evaluation but the first; true ends the run with the best point so far. Empty:
+/// never asked.
+using ShouldStop = std::function<bool()>;
 
 /// What a run learnt of the inverse Hessian: steps s and changes of the gradient y, oldest first.
 /// Handed to the next, similar problem it saves the evaluations that would learn it again. Steps
@@ -82,7 +86,7 @@ enum class Termination {
   max_evaluations,  // the budget is spent
   no_progress,      // not even steepest descent decreases f; usual near rounding error
   failed_start,     // the starting point cannot be evaluated
-  interrupted,      // should_stop said so
+  interrupted,      // the caller said so
 };
 
 std::string_view to_string(Termination termination);
@@ -107,6 +111,6 @@ struct MinimizeSummary {
 /// `curvature`, if given, is where the run's own curvature is taken from and left in.
 MinimizeSummary minimize(const Objective& objective, const Vector& x0, const Vector& lower,
                          const Vector& upper, const MinimizeOptions& options = {},
-                         Curvature* curvature = nullptr);
+                         Curvature* curvature = nullptr, const ShouldStop& should_stop = {});
 
 }  // namespace ample

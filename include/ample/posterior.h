@@ -2,8 +2,7 @@
 //
 //   v = L⁻¹ k(Z, x*),  u = L_D⁻¹ v,  mean = uᵀw,  var = k** − vᵀv + uᵀu                  (3)
 //
-// O(M²) a query. Queries are worked on in blocks, so any number of them needs O(M) memory each
-// block row and no more.
+// O(M²) a query. Memory is O(M) per row of a block, however many queries there are.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +35,8 @@ class Posterior {
   [[nodiscard]] const State& state() const { return state_; }
 
   [[nodiscard]] Prediction predict(const MatrixRef& X, Target target = Target::function) const;
+  /// The means alone [N], at O(M) a query.
+  [[nodiscard]] Vector mean(const MatrixRef& X) const;
   [[nodiscard]] JointPrediction predict_joint(const MatrixRef& X,
                                               Target target = Target::function) const;
 
@@ -48,6 +49,7 @@ class Posterior {
 
  private:
   void check_queries(const char* where, const MatrixRef& X) const;
+  [[nodiscard]] Vector weights() const;
 
   State state_;
 };

@@ -21,19 +21,21 @@
 #include <type_traits>
 #include <utility>
 
-#include "ample/noise_model.h"
+#include "ample/bound.h"
+#include "ample/sites.h"
 #include "ample/state.h"
+#include "ample/target_statistics.h"
 #include "ample/types.h"
 
 namespace ample {
 
 /// What a method is given.
 struct SelectionProblem {
-  const State& old;           // the model before this batch, at θ_old
-  MatrixRef X;                // [N,D] the batch
-  VectorRef y;                // [N]
-  const NoiseModel& targets;  // running mean and variance of all targets, this batch's included
-  std::uint64_t seed;         // for methods that draw random numbers
+  const State& old;                 // the model before this batch, at θ_old
+  MatrixRef X;                      // [N,D] the batch
+  Sites sites;                      // its targets and their weights
+  const TargetStatistics& targets;  // mean and variance of all targets, this batch's included
+  std::uint64_t seed;               // for methods that draw random numbers
 };
 
 /// Why a method stopped where it did.
@@ -41,7 +43,8 @@ enum class SelectionStop {
   threshold,     // its own criterion was met
   pool_used_up,  // every candidate was taken
   no_variance,   // what is left is determined by what was taken, to rounding
-  jitter,        // the jitter is in the way of the criterion: further points give less than α
+  jitter,        // jitter alone uses up too much of α: more points cannot close the gap
+  rounding,      // the bound has no digits left to measure the gap by
   cap,           // the user's limit on M was reached
   size,          // a method of fixed size has that size
 };
@@ -58,6 +61,9 @@ struct Selection {
   std::optional<double> lower_bound;  // L̂(Z) at θ_old
   std::optional<double> noise_bound;  // L_noise
   std::optional<double> threshold;    // α
+  /// The bound at θ_old and Z, if the method has it: the fit then begins there instead of
+  /// factorising anew. Only where the old points are the first rows of Z.
+  std::optional<BoundFactors> factors;
 };
 
 using SelectionSettings = std::map<std::string, double>;
@@ -78,6 +84,9 @@ class SelectionMethod {
   [[nodiscard]] Selection select(const SelectionProblem& problem) const {
     return self_->select(problem);
   }
+  /// Throws std::invalid_argument for a setting out of range; of a method without a validate() of
+  /// its own nothing is checked.
+  void validate() const { self_->validate(); }
   [[nodiscard]] std::string name() const { return self_->name(); }
   /// The numbers it takes to make the same method again with make_selection(); empty for a method
   /// without a settings() of its own.
@@ -86,6 +95,7 @@ class SelectionMethod {
  private:
   struct Concept {
     virtual ~Concept() = default;
+    virtual void validate() const = 0;
     [[nodiscard]] virtual Selection select(const SelectionProblem& problem) const = 0;
     [[nodiscard]] virtual std::string name() const = 0;
     [[nodiscard]] virtual SelectionSettings settings() const = 0;
@@ -95,6 +105,9 @@ class SelectionMethod {
     explicit Model(Method m) : method(std::move(m)) {}
     [[nodiscard]] Selection select(const SelectionProblem& problem) const override {
       return method.select(problem);
+    }
+    void validate() const override {
+      if constexpr (requires { method.validate(); }) method.validate();
     }
     [[nodiscard]] std::string name() const override { return method.name(); }
     [[nodiscard]] SelectionSettings settings() const override {
@@ -107,14 +120,13 @@ class SelectionMethod {
 };
 
 /// L_noise = Σ_n log N(y_n; μ̂, σ̂²) of a batch, with the running mean and variance of all targets.
-[[nodiscard]] double noise_bound(const State& old, const MatrixRef& X, const VectorRef& y,
-                                 const NoiseModel& targets);
+[[nodiscard]] double noise_bound(const SelectionProblem& problem);
 
 /// No limit on the number of inducing points.
 inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 
 /// Vegas Inducing Point Selection: greedy variance, until the bound is within α of its optimum,
-///   L* − L̂ ≤ α = δ |L* − L_noise|.
+///   L* − L̂ ≤ α = max(δ |L* − L_noise|, floor · N).
 /// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
 ///
 /// On data almost without noise the jitter of the inducing variables alone, J = L* − L*_ε with
@@ -130,10 +142,16 @@ struct Vips {
 
   /// 0.035 is the paper's recommendation.
   double delta = 0.035;
+  /// Nats a row that may be lost in any case. Where there is next to nothing to learn the first
+  /// term of α is next to nothing too, and every row would become an inducing point. 0 is the
+  /// paper's rule.
+  double floor = 0.0;
   Pool pool = Pool::batch;
   Reference reference = Reference::automatic;
   Index max_inducing = kNoCap;
 
+  /// Throws std::invalid_argument for a setting out of range; so do those of the other methods.
+  void validate() const;
   [[nodiscard]] Selection select(const SelectionProblem& problem) const;
   [[nodiscard]] static std::string name() { return "vips"; }
   [[nodiscard]] SelectionSettings settings() const;
@@ -145,6 +163,7 @@ struct ConditionalVariance {
   double eta = 0.5;
   Index max_inducing = kNoCap;
 
+  void validate() const;
   [[nodiscard]] Selection select(const SelectionProblem& problem) const;
   [[nodiscard]] static std::string name() { return "cv"; }
   [[nodiscard]] SelectionSettings settings() const;
@@ -159,6 +178,7 @@ struct Oips {
   Index k_min = 10;
   Index max_inducing = kNoCap;
 
+  void validate() const;
   [[nodiscard]] Selection select(const SelectionProblem& problem) const;
   [[nodiscard]] static std::string name() { return "oips"; }
   [[nodiscard]] SelectionSettings settings() const;
@@ -168,6 +188,7 @@ struct Oips {
 struct FixedGreedy {
   Index size = 100;
 
+  void validate() const;
   [[nodiscard]] Selection select(const SelectionProblem& problem) const;
   [[nodiscard]] static std::string name() { return "fixed-greedy"; }
   [[nodiscard]] SelectionSettings settings() const;
@@ -177,6 +198,7 @@ struct FixedGreedy {
 struct FixedGradient {
   Index size = 100;
 
+  void validate() const;
   [[nodiscard]] Selection select(const SelectionProblem& problem) const;
   [[nodiscard]] static std::string name() { return "fixed-gradient"; }
   [[nodiscard]] SelectionSettings settings() const;

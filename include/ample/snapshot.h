@@ -24,8 +24,7 @@ namespace ample {
 using Notes = std::map<std::string, std::string>;
 
 /// Throws ModelFileError if the file cannot be written, std::invalid_argument for a model that
-/// could not be loaded again (a kernel beyond the limits of its text form, say). Of the options all
-/// is kept but `fit.should_stop`.
+/// could not be loaded again (a kernel beyond the limits of its text form, say).
 void save(const ContinualGP& model, const std::string& path, const Notes& notes = {});
 
 /// Throws ModelFileError for a file that is not exactly what save() writes.

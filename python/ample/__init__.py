@@ -41,7 +41,7 @@ from ._ample import (
     Matern52,
     MinimizeSummary,
     ModelFileError,
-    NoiseModel,
+    TargetStatistics,
     NumericalError,
     Oips,
     OnlineBound,
@@ -78,6 +78,7 @@ from ._ample import (
     version,
 )
 from ._stopping import GreedyUntil
+from ._warnings import AmpleWarning
 
 __version__ = version()
 
@@ -109,14 +110,15 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "ArcCosine", "BatchReport", "BoundGradient", "Calibration", "ConditionalVariance", "Constant",
-    "ContinualGP", "ContinualGPRegressor", "EvidenceGradient", "ExactEvidence", "ExactGP",
-    "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil", "JointPrediction", "Kernel", "Linear",
-    "Matern12", "Matern32", "Matern52", "MinimizeSummary", "ModelFileError", "NoiseModel",
-    "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter", "Periodic",
-    "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
-    "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
-    "SquaredExponential", "State", "Vips", "__version__", "calibration_curve", "coverage",
-    "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf", "normal_quantile",
-    "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads", "threads", "version",
+    "AmpleWarning", "ArcCosine", "BatchReport", "BoundGradient", "Calibration",
+    "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
+    "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
+    "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
+    "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor",
+    "Parameter", "Periodic", "Polynomial", "Positive", "Posterior", "Prediction",
+    "PredictionGradient", "RationalQuadratic", "Scaling", "Selection", "SelectionMethod",
+    "SelectionProblem", "SquaredExponential", "State", "TargetStatistics", "Vips", "__version__", "calibration_curve",
+    "coverage", "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf",
+    "normal_quantile", "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
+    "threads", "version",
 ]

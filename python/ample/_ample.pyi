@@ -52,7 +52,9 @@ class Positive:
 
     def __hash__(self) -> int: ...
 
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __getstate__(self) -> tuple[list[float], float, float, bool]: ...
+
+    def __setstate__(self, arg: tuple[Sequence[float], float, float, bool], /) -> None: ...
 
 class Parameter:
     """One scalar hyperparameter of a kernel."""
@@ -538,7 +540,7 @@ class Selection:
 
     def __repr__(self) -> str: ...
 
-class NoiseModel:
+class TargetStatistics:
     """Running mean and variance of all targets."""
 
     @property
@@ -576,7 +578,7 @@ class SelectionProblem:
     def noise_variance(self) -> float: ...
 
     @property
-    def targets(self) -> NoiseModel: ...
+    def targets(self) -> TargetStatistics: ...
 
     @property
     def seed(self) -> int: ...
@@ -698,8 +700,9 @@ class ContinualGP:
     Continual Gaussian-process regression that sizes itself.
 
     Batches go in and are not kept; after each, the model has chosen how many inducing points it needs,
-    refitted its hyperparameters, and predicts. One thread at a time may call ``observe``; other Python
-    threads run meanwhile. Ctrl-C during ``observe`` leaves the model as it was before the batch.
+    refitted its hyperparameters, and predicts. Any thread may call any method at any time: while one
+    learns, the others predict from the model as it was before the batch, and a second ``observe`` waits
+    for the first. Ctrl-C during ``observe`` leaves the model as it was before the batch.
 
     ``kernel`` and ``noise_variance`` are where the fit starts, with bounds; ``standardize`` scales the
     data by the first batch (True), not at all (False) or by a given ``Scaling``; ``search_start`` begins

@@ -2,23 +2,74 @@
 
 from typing import Any
 
+import numpy as np
+
 from ._ample import ContinualGP, Kernel, SquaredExponential, Vips
 
+# What a model is made with and cannot change afterwards. The seed has a name of its own in each.
+_PARAMETERS = (
+    "kernel",
+    "delta",
+    "max_inducing",
+    "selection",
+    "noise_variance",
+    "standardize",
+    "refit_every",
+    "fixed_hyperparameters",
+    "max_evaluations",
+    "random_state",
+    "seed",
+)
 
-def new_model(parameters: Any, dimension: int, seed: int) -> ContinualGP:
-    kernel = parameters.kernel
+
+def model_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters of a model that is made now."""
+    return {name: getattr(estimator, name) for name in _PARAMETERS if hasattr(estimator, name)}
+
+
+def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> None:
+    """Refuses to go on with parameters that are not those the model was made with."""
+    for name, before in made_with.items():
+        now = getattr(estimator, name)
+        if now is not before and not np.all(now == before):
+            raise ValueError(
+                f"{name} was {before!r} when the model was made and is {now!r} now, but cannot "
+                f"change once the model has learnt: {remedy}"
+            )
+
+
+def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
+    kernel, fixed = estimator.kernel, estimator.fixed_hyperparameters
     if kernel is None:
         # On standardised inputs, points in D dimensions are about √D apart.
         kernel = SquaredExponential(lengthscale=dimension**0.5)
     elif isinstance(kernel, str):
         kernel = Kernel(kernel)
-    selection = parameters.selection
+    if estimator.refit_every < 1:
+        raise ValueError(
+            f"refit_every is {estimator.refit_every}, but must be at least 1; "
+            "fixed_hyperparameters=True does without any fit"
+        )
     return ContinualGP(
         kernel,
-        noise_variance=parameters.noise_variance,
-        selection=Vips(parameters.delta) if selection is None else selection,
-        standardize=parameters.standardize,
-        search_start=parameters.kernel is None,
-        refit_every=parameters.refit_every,
+        noise_variance=estimator.noise_variance,
+        selection=_selection(estimator),
+        standardize=estimator.standardize,
+        search_start=estimator.kernel is None and not fixed,
+        refit_every=0 if fixed else estimator.refit_every,
+        max_evaluations=estimator.max_evaluations,
         seed=seed,
     )
+
+
+def _selection(estimator: Any) -> Any:
+    if estimator.selection is None:
+        delta = {} if estimator.delta is None else {"delta": estimator.delta}
+        return Vips(**delta, max_inducing=estimator.max_inducing)
+    for name in ("delta", "max_inducing"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(
+                f"{name} is {getattr(estimator, name)!r}, but is only for VIPS: with selection = "
+                f"{estimator.selection!r}, leave it out"
+            )
+    return estimator.selection

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._ample import ContinualGP, Kernel, Positive
-from ._model import new_model
+from ._ample import BatchReport, ContinualGP, Kernel, Positive
+from ._model import check_unchanged, model_parameters, new_model
+from ._warnings import warn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,16 @@ except ImportError:
     pass
 
 Features = Mapping[Hashable, float]
+
+
+def _number(name: Hashable, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"learn_one: {name} is {value!r}, but must be a number; from a time subtract an origin and "
+            "divide by a unit"
+        ) from None
 
 
 class OnlineGPRegressor(_Base):  # type: ignore[misc]
@@ -47,27 +58,34 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         self,
         kernel: Kernel | str | None = None,
         *,
-        delta: float = 0.035,
+        delta: float | None = None,
+        max_inducing: int | None = None,
         selection: Any = None,
         noise_variance: float | Positive = 0.1,
         standardize: Any = True,
         batch_size: int = 50,
         refit_every: int = 1,
+        fixed_hyperparameters: bool = False,
+        max_evaluations: int = 1000,
         seed: int = 0,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}, but must be at least 1")
         self.kernel = kernel
         self.delta = delta
+        self.max_inducing = max_inducing
         self.selection = selection
         self.noise_variance = noise_variance
         self.standardize = standardize
         self.batch_size = batch_size
         self.refit_every = refit_every
+        self.fixed_hyperparameters = fixed_hyperparameters
+        self.max_evaluations = max_evaluations
         self.seed = seed
         self._buffer: list[tuple[dict[Hashable, float], float]] = []
         self._means: dict[Hashable, float] = {}  # by feature, in the order of the model's columns
         self._gp: ContinualGP | None = None
+        self._made_with: dict[str, Any] = {}
 
     @property
     def gp(self) -> ContinualGP | None:
@@ -76,22 +94,30 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
 
     def learn_one(self, x: Features, y: float) -> None:
         """Takes one observation in; every ``batch_size``-th call learns from all since the last."""
-        self._buffer.append(({name: float(value) for name, value in x.items()}, float(y)))
+        self._buffer.append(({name: _number(name, x[name]) for name in x}, _number("y", y)))
         if len(self._buffer) >= self.batch_size:
             self.flush()
 
     def flush(self) -> None:
-        """Learns from the buffer now."""
+        """Learns from the buffer now. If that fails or is interrupted, the buffer is kept."""
         if not self._buffer:
             return
+        check_unchanged(self, self._made_with, "clone() makes a new estimator")
         if self._gp is None:
-            means = self._first_means()
+            means, made_with = self._first_means(), model_parameters(self)
             gp = new_model(self, len(means), self.seed)
         else:
-            means, gp = self._means, self._gp
+            means, made_with, gp = self._means, self._made_with, self._gp
         X = np.asfortranarray([self._row(x, means) for x, _ in self._buffer])
-        gp.observe(X, np.array([y for _, y in self._buffer]))
-        self._gp, self._means, self._buffer = gp, means, []
+        y = np.array([y for _, y in self._buffer])
+        reports: list[BatchReport] = []
+        try:
+            # One call, which Ctrl-C cannot divide: what has been learnt is not learnt again.
+            reports.extend(map(gp.observe, (X,), (y,)))
+        finally:
+            if reports:
+                self._gp, self._means, self._made_with, self._buffer = gp, means, made_with, []
+        warn(reports[0])
 
     def predict_one(self, x: Features) -> float:
         """The mean at x."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,18 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
-        "ample.ContinualGPRegressor needs scikit-learn 1.6 or later: pip install 'ample[sklearn]'"
+        "ample.ContinualGPRegressor needs scikit-learn 1.6 or later: "
+        "pip install 'ample-gp[sklearn]'"
     ) from error
 
 from ._ample import BatchReport, ContinualGP, Kernel, Positive
-from ._model import new_model
+from ._model import check_unchanged, model_parameters, new_model
+from ._progress import follow
+from ._warnings import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas
     from numpy.typing import NDArray
 
@@ -34,6 +40,36 @@ def _is_plain(array: Any, dimensions: int) -> bool:
     )
 
 
+def _refuse_times(name: str, data: Any) -> None:
+    """NumPy would silently turn them into numbers, such as nanoseconds since 1970."""
+    types: Any = getattr(data, "schema", None)  # of polars
+    if types is None:
+        types = getattr(data, "dtypes", None)  # of pandas
+    if not hasattr(types, "items"):
+        types = {None: getattr(data, "dtype", None)}  # an array or a single column
+    for column, kind in types.items():
+        if hasattr(kind, "is_temporal"):
+            holds_times = kind.is_temporal()
+        else:
+            holds_times = getattr(kind, "kind", None) in ("M", "m")
+        if holds_times:
+            where = name if column is None else f"column {column!r} of {name}"
+            raise ValueError(
+                f"{where} holds times ({kind}), but must hold numbers: subtract an origin and divide "
+                "by a unit, as in (t - t[0]) / numpy.timedelta64(1, 'h')"
+            )
+
+
+def _refuse_other(call: str, arguments: dict[str, Any]) -> None:
+    if "sample_weight" in arguments:
+        raise TypeError(
+            f"{call}: sample_weight needs a noise variance for each row, but the model has one for all; "
+            "leave it out"
+        )
+    if arguments:
+        raise TypeError(f"{call}: unexpected argument {next(iter(arguments))!r}")
+
+
 class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Continual Gaussian-process regression that sizes itself, for scikit-learn.
 
@@ -42,10 +78,14 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : Kernel, str or None
         Where the kernel starts; None is an isotropic squared exponential of lengthscale √D, or of a
         part of that if it makes the first batch more probable.
-    delta : float
-        The accuracy of VIPS: smaller is closer to the exact model, with more inducing points.
+    delta : float or None
+        The accuracy of VIPS: smaller is closer to the exact model, with more inducing points. None
+        is 0.035, the paper's recommendation.
+    max_inducing : int or None
+        The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
+        report.
     selection : selection method or None
-        Another way to choose inducing points, in place of VIPS with ``delta``.
+        Another way to choose inducing points, in place of VIPS with ``delta`` and ``max_inducing``.
     noise_variance : float or Positive
         Where the noise variance starts, in scaled units.
     standardize : bool or Scaling
@@ -53,7 +93,17 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     batch_size : int
         The most rows that are learnt from at once.
     refit_every : int
-        Batches from one fit of the hyperparameters to the next; 0 for never.
+        Batches from one fit of the hyperparameters to the next, beginning with the first.
+    fixed_hyperparameters : bool
+        Whether the hyperparameters stay where they start: no fit at all.
+    max_evaluations : int
+        The most evaluations of the bound in the fit of one batch; a fit that was cut short has
+        ``fit.termination = "max_evaluations"`` in its report.
+    history_size : int or None
+        How many of the latest reports ``history_`` keeps; None keeps all.
+    progress : bool or callable
+        Whether to show progress in a line on standard error; or a function that wraps the sequence of
+        batches and shows it, such as ``tqdm``.
     random_state : int, RandomState or None
         For selection methods that draw random numbers.
 
@@ -62,11 +112,17 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     gp_ : ContinualGP
         The model.
     history_ : list of BatchReport
-        What each batch did.
+        What each batch did, the last ``history_size`` of them.
     n_features_in_ : int
         The number of inputs.
     feature_names_in_ : array of str
         Their names, if the data of the first batch had names.
+
+    Notes
+    -----
+    Threads may predict while another learns; they use the model as it was before the current batch.
+    ``batch_size``, ``history_size`` and ``progress`` may be changed at any time. The other parameters
+    belong to the model: ``partial_fit`` refuses to continue if one has changed.
 
     Examples
     --------
@@ -83,56 +139,101 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     gp_: ContinualGP
     history_: list[BatchReport]
+    _made_with: dict[str, Any]
 
     def __init__(
         self,
         kernel: Kernel | str | None = None,
         *,
-        delta: float = 0.035,
+        delta: float | None = None,
+        max_inducing: int | None = None,
         selection: Any = None,
         noise_variance: float | Positive = 0.1,
         standardize: Any = True,
         batch_size: int = 500,
         refit_every: int = 1,
+        fixed_hyperparameters: bool = False,
+        max_evaluations: int = 1000,
+        history_size: int | None = 1000,
+        progress: Any = False,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
         self.delta = delta
+        self.max_inducing = max_inducing
         self.selection = selection
         self.noise_variance = noise_variance
         self.standardize = standardize
         self.batch_size = batch_size
         self.refit_every = refit_every
+        self.fixed_hyperparameters = fixed_hyperparameters
+        self.max_evaluations = max_evaluations
+        self.history_size = history_size
+        self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ContinualGPRegressor:
-        """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past."""
-        return self._learn(X, y, first=True)
+    def fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
+        """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past.
 
-    def partial_fit(self, X: Any, y: Any) -> ContinualGPRegressor:
-        """Learns from further data, in batches of at most ``batch_size`` rows."""
-        return self._learn(X, y, first=not hasattr(self, "gp_"))
-
-    def _learn(self, X: Any, y: Any, first: bool) -> ContinualGPRegressor:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size is {self.batch_size}, but must be at least 1")
-        if not (self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y) and not first):
-            # Column-major: a batch of rows is then a view that the library reads in place.
-            X, y = validate_data(
-                self, X, y, reset=first, y_numeric=True, dtype=np.float64, order="F"
-            )
-            y = np.ascontiguousarray(y, dtype=np.float64)
-        if first:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            gp = new_model(self, X.shape[1], seed)
-        else:
-            gp = self.gp_
-        history: list[BatchReport] = [] if first else self.history_
-        for start in range(0, len(X), self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            history.append(gp.observe(X[rows], y[rows]))
-        self.gp_, self.history_ = gp, history
+        After an error or Ctrl-C, the estimator is as it was before.
+        """
+        _refuse_other("fit", other)
+        new, X, y = self._begin(X, y)
+        for _ in new._learn(X, y):
+            pass
+        self.__dict__ = new.__dict__
         return self
+
+    def partial_fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
+        """Learns from further data, in batches of at most ``batch_size`` rows.
+
+        After an error or Ctrl-C, every batch before the current one has been learnt and the current one
+        has not; ``gp_.rows_seen`` says how far it got.
+        """
+        _refuse_other("partial_fit", other)
+        if not hasattr(self, "gp_"):
+            new, X, y = self._begin(X, y)
+            for _ in new._learn(X, y):
+                self.__dict__ = new.__dict__  # from its first batch on
+            return self
+        check_unchanged(self, self._made_with, "fit() starts again, clone() makes a new estimator")
+        if not (self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y)):
+            X, y = self._checked(X, y, reset=False)
+        for _ in self._learn(X, y):
+            pass
+        return self
+
+    def _begin(self, X: Any, y: Any) -> tuple[ContinualGPRegressor, Any, Any]:
+        """An estimator with the same parameters and a new model, and the data it is to learn from."""
+        new = copy.copy(self)
+        X, y = new._checked(X, y, reset=True)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        new._made_with = model_parameters(self)
+        new.gp_, new.history_ = new_model(self, X.shape[1], seed), []
+        return new, X, y
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        _refuse_times("X", X)
+        _refuse_times("y", y)
+        # Column-major: a batch of rows is then a view that the library reads in place.
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, dtype=np.float64, order="F")
+        return X, np.ascontiguousarray(y, dtype=np.float64)
+
+    def _learn(self, X: Any, y: Any) -> Iterator[None]:
+        """Learns batch by batch, and stops after each."""
+        for name in ("batch_size", "history_size"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise ValueError(f"{name} is {size}, but must be at least 1")
+        size, N = self.batch_size, len(X)
+        batches = [slice(start, min(start + size, N)) for start in range(0, N, size)]
+        for rows in follow(self.progress, batches, self.gp_):
+            # One call, which Ctrl-C cannot divide: what the model has learnt is in its history.
+            self.history_.extend(map(self.gp_.observe, (X[rows],), (y[rows],)))
+            if self.history_size is not None:
+                del self.history_[: -self.history_size]
+            yield
+            warn(self.history_[-1])
 
     def _is_ready_for(self, X: Any) -> bool:
         """Whether scikit-learn's checks of X would change nothing and find nothing: they take 0.2 ms,
@@ -147,6 +248,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _queries(self, X: Any) -> NDArray[np.float64]:
         if not self._is_ready_for(X):
             check_is_fitted(self)
+            _refuse_times("X", X)
             X = validate_data(self, X, reset=False, dtype=np.float64, order="F")
         queries: NDArray[np.float64] = X
         return queries
@@ -159,8 +261,13 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         observation: bool = False,
     ) -> Any:
-        """The mean at X, with ``return_std`` or ``return_cov`` as a pair with the deviation [N] or
-        covariance [N, N]: of the function, or with ``observation`` of new observations of it."""
+        """The mean at X; with ``return_std`` or ``return_cov``, also the standard deviation [N] or the
+        covariance [N, N], of the function or, with ``observation``, of new observations of it.
+
+        scikit-learn's ``GaussianProcessRegressor`` predicts the function if its noise is given as
+        ``alpha``, and observations if it is a ``WhiteKernel``. Intervals for new targets are those of
+        observations.
+        """
         if return_std and return_cov:
             raise ValueError("predict: at most one of return_std and return_cov can be asked for")
         queries = self._queries(X)

@@ -28,7 +28,7 @@ try:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
-    raise ImportError("ample.plot needs Matplotlib: pip install 'ample[plot]'") from error
+    raise ImportError("ample.plot needs Matplotlib: pip install 'ample-gp[plot]'") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

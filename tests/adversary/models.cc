@@ -27,7 +27,7 @@ const std::string& sound_file() {
   static const std::string bytes = [] {
     Dice dice(1);
     ContinualGPOptions options;
-    options.standardize = ContinualGPOptions::Standardize::first_batch;
+    options.scaling = Standardize::first_batch;
     ContinualGP gp(options);
     for (int i = 0; i < 2; ++i) {
       const Batch batch = some_batch(dice, 40);

@@ -1,4 +1,4 @@
-"""Writes gpflow_reference.json: GPflow's values for the cases of test_gpflow.py.
+"""Writes gpflow_reference.json: GPflow's values for the cases of test_agreement.py.
 
 Runs in an environment of its own, with requirements/python-gpflow.txt:
 

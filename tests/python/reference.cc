@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
 
   ample::ContinualGPOptions options;
   options.start.kernel = ample::Matern52{.lengthscale = 1.5} + ample::Constant{0.5};
-  options.standardize = ample::ContinualGPOptions::Standardize::first_batch;
+  options.scaling = ample::Standardize::first_batch;
   const std::string model = argv[2];
   ample::ContinualGP gp = model == "-" ? ample::ContinualGP(options) : ample::load(model);
   for (ample::Index start = 0; start < shape[0]; start += shape[2]) {

@@ -58,6 +58,12 @@ def test_a_kernel_is_its_text(kernel):
     np.testing.assert_array_equal(K, kernel(X, X))
 
 
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+def test_a_hyperparameter_is_its_value_and_bounds(duplicate):
+    for p in (ample.Positive(0.3), ample.Positive([1.0, 2.0], lower=0.5, upper=3.0, fixed=True)):
+        assert duplicate(p) == p != ample.Positive(0.3, fixed=True)
+
+
 def test_composition_is_pointwise():
     X = np.random.default_rng(0).normal(size=(5, 2))
     a, b = ample.Matern32(lengthscale=0.7), ample.Linear()
@@ -160,6 +166,8 @@ def test_errors_are_pythons_own(data, tmp_path):
         ample.load(str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="factorize"):
         ample.ExactEvidence(*data).gradient()
+    with pytest.raises(ValueError, match="factorize"):
+        ample.ExactEvidence(*data).value
     with pytest.raises(ValueError, match="factorize"):
         ample.OnlineBound(ample.State.empty(ample.Linear(), 0.1, 2), *data).gradient()
     assert issubclass(ample.NumericalError, ArithmeticError)
@@ -289,6 +297,162 @@ def test_vips_as_a_stopping_rule_is_vips(data):
         built_in.observe(X[rows], y[rows])
     np.testing.assert_array_equal(own.state.Z, built_in.state.Z)
     np.testing.assert_array_equal(own.predict(X).mean, built_in.predict(X).mean)
+
+
+@pytest.mark.parametrize("noise_variance", [0.1, 3e-9, 1e-12])
+def test_vips_as_a_stopping_rule_is_vips_at_any_noise(noise_variance):
+    # The jitter follows the noise where there is hardly any: the same points must see the same bound.
+    X = np.linspace(0, 10, 60)[:, None]
+    y = np.sin(X[:, 0])
+
+    def ten(M, lower_bound, optimum, noise_bound):
+        return M >= 10
+
+    def report(selection):
+        gp = ample.ContinualGP(
+            noise_variance=ample.Positive(noise_variance, lower=1e-13),
+            selection=selection,
+            refit_every=0,
+        )
+        return gp.observe(X, y)
+
+    own, built_in = report(ample.GreedyUntil(ten)), report(ample.Vips(1e-9, max_inducing=10))
+    assert own.inducing == built_in.inducing == 10
+    assert own.lower_bound == built_in.lower_bound
+
+
+def test_threads_predict_while_another_learns():
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.uniform(-3, 3, size=(400, 2)))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(400)
+    batches = [slice(start, start + 20) for start in range(0, 400, 20)]
+    queries = np.asfortranarray(rng.uniform(-3, 3, size=(40, 2)))
+
+    def new():
+        return ample.ContinualGP(ample.Matern32(), max_evaluations=5)
+
+    # What the model predicts after each batch, so what a thread may see.
+    serial = new()
+    allowed = {serial.predict(queries).mean.tobytes()}
+    for rows in batches:
+        serial.observe(X[rows], y[rows])
+        allowed.add(serial.predict(queries).mean.tobytes())
+
+    for _ in range(5):
+        gp, done, wrong, count = new(), threading.Event(), [], [0, 0]
+
+        def read(thread):
+            try:
+                while not done.is_set():
+                    if gp.predict(queries).mean.tobytes() not in allowed:
+                        wrong.append("a prediction of no model that there was")
+                    assert gp.inducing_inputs.shape[1] in (0, 2) and gp.state is not gp.kernel
+                    copy.copy(gp)
+                    repr(gp)
+                    count[thread] += 1
+            except Exception as error:
+                wrong.append(error)
+
+        readers = [threading.Thread(target=read, args=(i,)) for i in range(2)]
+        for reader in readers:
+            reader.start()
+        for rows in batches:
+            gp.observe(X[rows], y[rows])
+        done.set()
+        for reader in readers:
+            reader.join()
+        assert not wrong and min(count) > 0
+        np.testing.assert_array_equal(gp.predict(queries).mean, serial.predict(queries).mean)
+
+
+class Waiting:
+    """A selection method that tells when it is asked, and answers when it is told."""
+
+    name = "waiting"
+
+    def __init__(self):
+        self.asked, self.answer = threading.Event(), threading.Event()
+
+    def select(self, problem):
+        self.asked.set()
+        assert self.answer.wait(60)
+        return problem.X[:5]
+
+
+def test_a_prediction_does_not_wait_for_a_batch_and_the_next_batch_does(data):
+    X, y = data
+    method = Waiting()
+    gp = ample.ContinualGP(selection=method)
+    prior = gp.predict(X).mean
+    reports = []
+    learners = [
+        threading.Thread(target=lambda: reports.append(gp.observe(X, y).batch)) for _ in range(2)
+    ]
+    learners[0].start()
+    assert method.asked.wait(60)
+    learners[1].start()
+    np.testing.assert_array_equal(gp.predict(X).mean, prior)
+    assert gp.batches == 0 and reports == []
+    method.answer.set()
+    for learner in learners:
+        learner.join()
+    assert sorted(reports) == [1, 2] and gp.batches == 2
+
+
+def test_a_batch_inside_a_batch_is_refused(data):
+    class Recursive:
+        name = "recursive"
+
+        def select(self, problem):
+            gp.observe(*data)
+
+    gp = ample.ContinualGP(selection=Recursive())
+    with pytest.raises(RuntimeError, match="learning already"):
+        gp.observe(*data)
+    assert gp.batches == 0
+
+
+def test_ctrl_c_ends_waiting_for_another_batch(data, ctrl_c):
+    method = Waiting()
+    gp = ample.ContinualGP(selection=method)
+    learner = threading.Thread(target=gp.observe, args=data)
+    learner.start()
+    assert method.asked.wait(60)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        gp.observe(*data)
+    method.answer.set()
+    learner.join()
+    assert gp.batches == 1
+
+
+def test_threads_predict_while_an_exact_model_is_fitted(data):
+    X, y = data
+    gp, done, wrong = ample.ExactGP(ample.Matern32()), threading.Event(), []
+    allowed = {gp.predict(X).mean.tobytes()}
+    for n in (50, 150):
+        gp.condition(X[:n], y[:n])
+        allowed.add(gp.predict(X).mean.tobytes())
+
+    def read():
+        try:
+            while not done.is_set():
+                if gp.predict(X).mean.tobytes() not in allowed:
+                    wrong.append("a prediction of no model that there was")
+        except Exception as error:
+            wrong.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for _ in range(200):
+        for n in (50, 150):
+            gp.condition(X[:n], y[:n])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
 
 
 def test_the_lock_is_released_during_work():

@@ -1,5 +1,7 @@
 """The River-style model: River's own checks, and the promises of its docstring."""
 
+import datetime
+
 import numpy as np
 import pytest
 from river import checks, metrics, preprocessing
@@ -63,3 +65,61 @@ def test_missing_features_take_their_mean_and_new_ones_are_ignored():
     assert model.predict_one({"a": 1.0}) == expected
     assert model.predict_one({"a": 1.0, "b": mean, "c": 1e9}) == expected
     assert model.predict_one({"a": 1.0, "b": mean + 1}) != expected
+
+
+def test_changed_parameters_are_refused():
+    model = ample.OnlineGPRegressor(batch_size=20)
+    observations = list(stream(60))
+    for x, y in observations[:30]:
+        model.learn_one(x, y)
+    model.delta = 0.5
+    with pytest.raises(ValueError, match="^delta was None .* 0.5 now"):
+        model.flush()
+    model.delta = None
+    model.flush()
+    assert model.gp.rows_seen == 30
+
+
+def test_parameters_reach_the_model():
+    model = ample.OnlineGPRegressor(
+        delta=0.001, max_inducing=5, fixed_hyperparameters=True, kernel="se(lengthscale=0.5)", batch_size=20
+    )
+    for x, y in stream(40):
+        model.learn_one(x, y)
+    assert model.gp.size == 5 and repr(model.gp.kernel) == "se(variance=1, lengthscale=0.5)"
+    with pytest.raises(ValueError, match="delta is .*only for VIPS"):
+        refused = ample.OnlineGPRegressor(delta=0.1, selection=ample.Oips())
+        refused.learn_one({"a": 1.0}, 1.0)
+        refused.flush()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ample.NumericalError])
+def test_what_interrupts_learning_keeps_the_buffer(error):
+    class Failing:
+        name = "failing"
+        fails = True
+
+        def select(self, problem):
+            if self.fails:
+                raise error
+            return problem.X[:3]
+
+    method = Failing()
+    model = ample.OnlineGPRegressor(selection=method, batch_size=10)
+    observations = list(stream(10))
+    for x, y in observations[:9]:
+        model.learn_one(x, y)
+    with pytest.raises(error):
+        model.learn_one(*observations[9])
+    assert model.gp is None
+    method.fails = False
+    model.flush()
+    assert model.gp.rows_seen == 10
+
+
+def test_what_is_not_a_number_is_refused_by_name():
+    model = ample.OnlineGPRegressor()
+    with pytest.raises(TypeError, match="learn_one: day is datetime.*must be a number"):
+        model.learn_one({"day": datetime.datetime(2026, 1, 1)}, 1.0)
+    with pytest.raises(TypeError, match="learn_one: y is 'high'"):
+        model.learn_one({"day": 1}, "high")

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import types
+import warnings
 
 import numpy as np
 import pandas
@@ -14,6 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ample
+from ample._warnings import warn
 
 
 @pytest.fixture
@@ -143,3 +146,214 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(data):
     np.testing.assert_array_equal(model.predict(X), before)
     with pytest.raises(ValueError, match="batch_size"):
         ample.ContinualGPRegressor(batch_size=0).fit(X, y)
+
+
+class Failing:
+    """Takes a batch's first points; fails, or is interrupted, in the third batch."""
+
+    name = "failing"
+
+    def __init__(self, error):
+        self.error, self.calls = error, 0
+
+    def select(self, problem):
+        self.calls += 1
+        if self.calls == 3:
+            raise self.error
+        return np.vstack([problem.Z_old.reshape(-1, problem.X.shape[1]), problem.X[:5]])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ample.NumericalError])
+def test_what_interrupts_a_fit_leaves_the_old_model_whole(data, error):
+    X, y = data
+    names = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    model = ample.ContinualGPRegressor().fit(names, y)
+    before = model.predict(names)
+    model.set_params(selection=Failing(error), batch_size=20)
+    with pytest.raises(error):
+        model.fit(X[:, :1], y)
+    np.testing.assert_array_equal(model.predict(names), before)
+    assert model.n_features_in_ == 2 and list(model.feature_names_in_) == ["a", "b"]
+    assert len(model.history_) == 1
+    # A fit that succeeds takes all over.
+    model.set_params(selection=None).fit(X[:, :1], y)
+    assert model.n_features_in_ == 1 and not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ample.NumericalError])
+@pytest.mark.parametrize("first", [True, False], ids=["first call", "later call"])
+def test_what_interrupts_partial_fit_leaves_whole_batches(data, error, first):
+    X, y = data
+    method = Failing(error)
+    model = ample.ContinualGPRegressor(selection=method, batch_size=20)
+    if not first:
+        method.calls = -1
+        model.partial_fit(X[:20], y[:20])
+        method.calls = 0
+    with pytest.raises(error):
+        model.partial_fit(X, y)
+    learnt = 40 if first else 60
+    assert model.gp_.rows_seen == learnt == sum(report.rows for report in model.history_)
+    model.partial_fit(X[40:], y[40:])
+    assert model.gp_.rows_seen == learnt + 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kernel": "matern32()"},
+        {"delta": 0.5},
+        {"max_inducing": 3},
+        {"selection": ample.Oips()},
+        {"noise_variance": ample.Positive(0.2)},
+        {"standardize": False},
+        {"refit_every": 2},
+        {"fixed_hyperparameters": True},
+        {"max_evaluations": 3},
+        {"random_state": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_changed_parameters_are_refused_by_partial_fit_and_taken_by_fit(data, change):
+    X, y = data
+    model = ample.ContinualGPRegressor().fit(X, y)
+    before = model.predict(X)
+    ((name, old),) = {name: getattr(model, name) for name in change}.items()
+    model.set_params(**change)
+    with pytest.raises(ValueError, match=f"^{name} was .* when the model was made"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.fit(X, y).partial_fit(X[:10], y[:10])
+    with pytest.raises(ValueError, match=name):
+        model.set_params(**{name: old}).partial_fit(X, y)
+
+
+def test_equal_parameters_and_those_of_a_call_may_change(data):
+    X, y = data
+    model = ample.ContinualGPRegressor(ample.Matern32(), noise_variance=ample.Positive(0.2)).fit(X, y)
+    model.set_params(kernel=ample.Matern32(), noise_variance=ample.Positive(0.2))
+    model.set_params(batch_size=100, history_size=2).partial_fit(X, y)
+    assert [report.rows for report in model.history_] == [100, 40]
+    for duplicate in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        duplicate.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("parameter", [{"delta": 0.1}, {"delta": 0.035}, {"max_inducing": 10}])
+def test_parameters_of_vips_are_refused_with_another_method(data, parameter):
+    (name,) = parameter
+    with pytest.raises(ValueError, match=f"{name} is .*only for VIPS.*oips"):
+        ample.ContinualGPRegressor(selection=ample.Oips(), **parameter).fit(*data)
+
+
+def test_budgets(data):
+    full = ample.ContinualGPRegressor(delta=0.001).fit(*data)
+    model = ample.ContinualGPRegressor(delta=0.001, max_inducing=12, max_evaluations=4).fit(*data)
+    (report,) = model.history_
+    assert full.history_[0].inducing > 12 == report.inducing and report.stop == "cap"
+    assert full.history_[0].fit.evaluations > 4 == report.fit.evaluations
+    assert report.fit.termination == "max_evaluations"
+
+
+def test_fixed_hyperparameters_stay_and_refitting_begins_with_the_first_batch(data):
+    X, y = data
+    kernel = ample.Matern52(lengthscale=0.7)
+    fixed = ample.ContinualGPRegressor(kernel, fixed_hyperparameters=True).fit(X, y)
+    assert fixed.gp_.kernel == kernel and not fixed.history_[0].refitted
+    rare = ample.ContinualGPRegressor(kernel, refit_every=3, batch_size=60).fit(X, y)
+    assert [report.refitted for report in rare.history_] == [True, False, False, True]
+    with pytest.raises(ValueError, match="refit_every is 0, .*fixed_hyperparameters"):
+        ample.ContinualGPRegressor(refit_every=0).fit(X, y)
+
+
+def test_history_is_bounded(data):
+    X, y = data
+    model = ample.ContinualGPRegressor(batch_size=20, history_size=3).fit(X, y)
+    assert [report.batch for report in model.history_] == [10, 11, 12]
+    assert list(model.partial_fit(X[:20], y[:20]).history_frame().index) == [11, 12, 13]
+    assert len(ample.ContinualGPRegressor(batch_size=20, history_size=None).fit(X, y).history_) == 12
+    with pytest.raises(ValueError, match="history_size is 0"):
+        ample.ContinualGPRegressor(history_size=0).fit(X, y)
+
+
+def test_weights_are_refused_with_what_they_would_need(data):
+    X, y = data
+    model = ample.ContinualGPRegressor()
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(TypeError, match="sample_weight needs a noise variance for each row"):
+            call(X, y, sample_weight=np.ones(len(y)))
+        with pytest.raises(TypeError, match="unexpected argument 'weight'"):
+            call(X, y, weight=np.ones(len(y)))
+    assert not hasattr(model, "gp_")
+
+
+TIMES = np.arange("2026-01-01", "2026-01-11", dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        TIMES[:, None],
+        (TIMES - TIMES[0])[:, None],
+        pandas.DataFrame({"t": TIMES}),
+        pandas.DataFrame({"a": np.arange(10.0), "t": pandas.Series(TIMES).dt.tz_localize("UTC")}),
+        polars.DataFrame({"a": np.arange(10.0), "t": TIMES}),
+        polars.DataFrame({"t": TIMES}),
+    ],
+    ids=["dates", "durations", "pandas", "pandas with a zone", "polars", "polars alone"],
+)
+def test_times_are_refused_as_inputs(X):
+    with pytest.raises(ValueError, match="holds times .*must hold numbers"):
+        ample.ContinualGPRegressor().fit(X, np.arange(10.0))
+    model = ample.ContinualGPRegressor().fit(np.zeros((3, X.shape[1])), np.arange(3.0))
+    for call in (model.predict, lambda X: model.partial_fit(X, np.arange(10.0))):
+        with pytest.raises(ValueError, match="holds times"):
+            call(X)
+
+
+@pytest.mark.parametrize("y", [TIMES, pandas.Series(TIMES), polars.Series(TIMES)])
+def test_times_are_refused_as_targets(y):
+    with pytest.raises(ValueError, match="y holds times"):
+        ample.ContinualGPRegressor().fit(np.zeros((10, 1)), y)
+
+
+def test_a_long_fit_shows_its_progress(data, capsys):
+    X, y = data
+    seen = []
+
+    def bar(batches):
+        for i, batch in enumerate(batches):
+            yield batch
+            seen.append((i + 1, len(batches)))
+
+    ample.ContinualGPRegressor(batch_size=100, progress=bar).fit(X, y)
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert capsys.readouterr() == ("", "")
+    model = ample.ContinualGPRegressor(batch_size=100, progress=True).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith(f"240 of 240 rows, M = {model.gp_.size}, ")
+    assert err.count("\n") == 1
+
+
+def test_a_report_that_warns_makes_a_warning_of_the_callers_line():
+    report = types.SimpleNamespace(warnings=["nearly every row is an inducing point"])
+    with pytest.warns(ample.AmpleWarning, match="nearly every row") as caught:
+        warn(report)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ample.AmpleWarning)
+        warn(report)
+        warn(types.SimpleNamespace(warnings=[]))
+
+
+def test_estimators_warn_of_what_a_batch_reports(data, monkeypatch):
+    # Stands in for the model's own report, whatever it has to say.
+    monkeypatch.setattr(
+        "ample._sklearn.warn", lambda report: warn(types.SimpleNamespace(warnings=[str(report.batch)]))
+    )
+    X, y = data
+    model = ample.ContinualGPRegressor(batch_size=100)
+    with pytest.warns(ample.AmpleWarning) as caught:
+        model.fit(X, y)
+    assert [str(w.message) for w in caught] == ["1", "2", "3"]
+    assert {w.filename for w in caught} == {__file__}

@@ -1,4 +1,4 @@
-#include "ample/noise_model.h"
+#include "ample/target_statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace ample {
 
-void NoiseModel::observe(const VectorRef& y) {
+void TargetStatistics::observe(const VectorRef& y) {
   check_finite("observe", "y", y);
   if (y.size() == 0) return;
   // Two passes: the sum of deviations, zero but for rounding, corrects the mean and the square.
@@ -20,7 +20,7 @@ void NoiseModel::observe(const VectorRef& y) {
   merge({.count = y.size(), .mean = guess + rest / n, .m2 = std::max(m2_batch, 0.0)});
 }
 
-void NoiseModel::merge(const NoiseModel& other) {
+void TargetStatistics::merge(const TargetStatistics& other) {
   if (other.count == 0) return;
   const auto n_a = static_cast<double>(count);
   const auto n_b = static_cast<double>(other.count);
@@ -31,7 +31,7 @@ void NoiseModel::merge(const NoiseModel& other) {
   m2 += other.m2 + delta * delta * (n_a * n_b / n);
 }
 
-double NoiseModel::variance() const {
+double TargetStatistics::variance() const {
   if (count < 2) return 0.0;
   const double unbiased = m2 / static_cast<double>(count - 1);
   // Equal targets leave, after merges, the rounding of the mean: a few (ε · mean)² each.
@@ -39,14 +39,14 @@ double NoiseModel::variance() const {
   return unbiased > 16.0 * rounding * rounding ? unbiased : 0.0;
 }
 
-double NoiseModel::log_density(const VectorRef& y, double fallback_variance) const {
+double TargetStatistics::log_density(const VectorRef& y, double fallback_variance) const {
   check_positive("log_density", "fallback_variance", fallback_variance);
   const double used = variance() > 0.0 ? variance() : fallback_variance;
   return -0.5 * static_cast<double>(y.size()) * std::log(2.0 * std::numbers::pi * used) -
          0.5 * (y.array() - mean).square().sum() / used;
 }
 
-Prediction NoiseModel::predict(Index n) const {
+Prediction TargetStatistics::predict(Index n) const {
   return {.mean = Vector::Constant(n, mean), .variance = Vector::Constant(n, variance())};
 }
 

@@ -16,13 +16,13 @@
 namespace ample {
 
 /// Running mean and variance of all targets.
-struct NoiseModel {
+struct TargetStatistics {
   Index count = 0;
   double mean = 0.0;
   double m2 = 0.0;  // Σ_n (y_n − mean)²
 
   void observe(const VectorRef& y);
-  void merge(const NoiseModel& other);
+  void merge(const TargetStatistics& other);
 
   /// The unbiased variance m2/(n − 1); 0 for fewer than two targets or all equal up to rounding.
   [[nodiscard]] double variance() const;

@@ -1,4 +1,4 @@
-#include "ample/noise_model.h"
+#include "ample/target_statistics.h"
 
 #include <cmath>
 #include <limits>
@@ -17,8 +17,8 @@ Vector random_targets(Index n, double offset, double scale, unsigned seed) {
   return Vector::NullaryExpr(n, [&] { return offset + normal(rng); });
 }
 
-NoiseModel observed(const VectorRef& y) {
-  NoiseModel model;
+TargetStatistics observed(const VectorRef& y) {
+  TargetStatistics model;
   model.observe(y);
   return model;
 }
@@ -43,12 +43,12 @@ void expect_relative(double got, double expected, double tolerance) {
   EXPECT_NEAR(got, expected, tolerance * std::max(1.0, std::abs(expected)));
 }
 
-TEST(NoiseModel, BatchesInAnyCutGiveTheStatisticsOfTheWhole) {
+TEST(TargetStatistics, BatchesInAnyCutGiveTheStatisticsOfTheWhole) {
   for (const double offset : {0.0, -3.0, 1e6, 1e9}) {
     const Vector y = random_targets(1000, offset, 2.0, 1);
     const Direct direct(y);
     for (const Index size : {1, 7, 100, 999, 1000}) {
-      NoiseModel model;
+      TargetStatistics model;
       for (Index first = 0; first < y.size(); first += size) {
         model.observe(y.segment(first, std::min(size, y.size() - first)));
       }
@@ -62,43 +62,43 @@ TEST(NoiseModel, BatchesInAnyCutGiveTheStatisticsOfTheWhole) {
   }
 }
 
-TEST(NoiseModel, SumsOfSquaresWouldFailOnAHugeOffset) {  // the negative control
+TEST(TargetStatistics, SumsOfSquaresWouldFailOnAHugeOffset) {  // the negative control
   const Vector y = random_targets(1000, 1e9, 2.0, 1);
   const double naive = (y.squaredNorm() - 1000.0 * y.mean() * y.mean()) / 999.0;
   EXPECT_GT(std::abs(naive - Direct(y).variance), 1.0);
 }
 
-TEST(NoiseModel, MergeOfTwoIsOneOfBoth) {
+TEST(TargetStatistics, MergeOfTwoIsOneOfBoth) {
   const Vector a = random_targets(30, 5.0, 1.0, 2);
   const Vector b = random_targets(500, -5.0, 3.0, 3);
   Vector both(530);
   both << a, b;
-  NoiseModel left = observed(a);
+  TargetStatistics left = observed(a);
   left.merge(observed(b));
-  NoiseModel right = observed(b);
+  TargetStatistics right = observed(b);
   right.merge(observed(a));
-  for (const NoiseModel& model : {left, right}) {
+  for (const TargetStatistics& model : {left, right}) {
     EXPECT_EQ(model.count, 530);
     expect_relative(model.mean, Direct(both).mean, 1e-14);
     expect_relative(model.variance(), Direct(both).variance, 1e-14);
   }
 }
 
-TEST(NoiseModel, MergingNothingChangesNothing) {
-  NoiseModel model = observed(random_targets(5, 0.0, 1.0, 4));
-  const NoiseModel before = model;
+TEST(TargetStatistics, MergingNothingChangesNothing) {
+  TargetStatistics model = observed(random_targets(5, 0.0, 1.0, 4));
+  const TargetStatistics before = model;
   model.merge({});
   model.observe(Vector(0));
   EXPECT_EQ(model.count, before.count);
   EXPECT_EQ(model.mean, before.mean);
   EXPECT_EQ(model.m2, before.m2);
-  NoiseModel empty;
+  TargetStatistics empty;
   empty.merge(before);
   EXPECT_EQ(empty.mean, before.mean);
   EXPECT_EQ(empty.m2, before.m2);
 }
 
-TEST(NoiseModel, LogDensityIsTheGaussianOne) {
+TEST(TargetStatistics, LogDensityIsTheGaussianOne) {
   const Vector y = random_targets(50, 2.0, 0.5, 5);
   const Vector other = random_targets(20, 1.0, 1.0, 6);
   const Direct direct(y);
@@ -110,39 +110,39 @@ TEST(NoiseModel, LogDensityIsTheGaussianOne) {
   expect_relative(observed(y).log_density(other), expected, 1e-12);
 }
 
-TEST(NoiseModel, WithoutAVarianceTheFallbackIsUsed) {
+TEST(TargetStatistics, WithoutAVarianceTheFallbackIsUsed) {
   const Vector y = Vector::Constant(3, 2.5);
   const double expected = -1.5 * std::log(2.0 * std::numbers::pi * 0.25);
-  EXPECT_EQ(NoiseModel{}.variance(), 0.0);
-  EXPECT_TRUE(std::isfinite(NoiseModel{}.log_density(y)));
-  const NoiseModel one = observed(y.head(1));
+  EXPECT_EQ(TargetStatistics{}.variance(), 0.0);
+  EXPECT_TRUE(std::isfinite(TargetStatistics{}.log_density(y)));
+  const TargetStatistics one = observed(y.head(1));
   EXPECT_EQ(one.variance(), 0.0);
   EXPECT_NEAR(one.log_density(y, 0.25), expected, 1e-12);
   EXPECT_NEAR(observed(y).log_density(y, 0.25), expected, 1e-12);
 
   // A constant that no binary fraction holds, in many batches: rounding is not a variance either.
-  NoiseModel merged;
+  TargetStatistics merged;
   for (int i = 1; i < 200; ++i) merged.observe(Vector::Constant(i, 1e5 / 3.0));
   EXPECT_EQ(merged.variance(), 0.0);
   EXPECT_NEAR(merged.log_density(Vector::Constant(3, 1e5 / 3.0), 0.25), expected, 1e-9);
 }
 
-TEST(NoiseModel, ATinyButRealVarianceIsUsed) {
-  const NoiseModel model = observed(Vector{{1.0, 1.0 + 1e-9, 1.0 - 1e-9}});
+TEST(TargetStatistics, ATinyButRealVarianceIsUsed) {
+  const TargetStatistics model = observed(Vector{{1.0, 1.0 + 1e-9, 1.0 - 1e-9}});
   EXPECT_NEAR(model.log_density(Vector::Ones(1)), -0.5 * std::log(2.0 * std::numbers::pi * 1e-18),
               1e-3);
 }
 
-TEST(NoiseModel, PredictsItsConstants) {
-  const NoiseModel model = observed(random_targets(9, 0.0, 1.0, 7));
+TEST(TargetStatistics, PredictsItsConstants) {
+  const TargetStatistics model = observed(random_targets(9, 0.0, 1.0, 7));
   const Prediction p = model.predict(4);
   EXPECT_EQ(p.mean, Vector::Constant(4, model.mean));
   EXPECT_EQ(p.variance, Vector::Constant(4, model.variance()));
   EXPECT_EQ(model.predict(0).mean.size(), 0);
 }
 
-TEST(NoiseModel, WhatCannotBeMeantIsRefused) {
-  NoiseModel model;
+TEST(TargetStatistics, WhatCannotBeMeantIsRefused) {
+  TargetStatistics model;
   EXPECT_THROW(model.observe(Vector::Constant(2, std::nan(""))), std::invalid_argument);
   EXPECT_EQ(model.count, 0);
   EXPECT_THROW((void)model.log_density(Vector::Zero(1), 0.0), std::invalid_argument);

@@ -1,0 +1,174 @@
+#include "ample/optimum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <Eigen/Eigenvalues>
+
+#include "check.h"
+#include "linalg.h"
+
+namespace ample {
+namespace {
+
+void check_batch(const State& old, const MatrixRef& X, const Sites& sites) {
+  check_columns("optimum", "X", X.cols(), old.dimension(), "the model's input dimension");
+  check_rows("optimum", "y", sites.size(), X.rows(), "the rows of X");
+}
+
+/// Vᵀ = K_fa L_old⁻ᵀ
+Matrix whiten(const State& old, const MatrixRef& X) {
+  Matrix Vt = old.kernel(X, old.Z);
+  if (old.size() > 0) solve_right(old.L, Op::transpose, Vt);
+  return Vt;
+}
+
+/// K_ff − VᵀV, lower triangle
+Matrix what_old_points_leave(const State& old, const MatrixRef& X, const MatrixRef& Vt) {
+  Matrix S(X.rows(), X.rows());
+  old.kernel.evaluate_lower(X, S);
+  if (old.size() > 0) outer(-1.0, Vt, 1.0, S);
+  return S;
+}
+
+/// log N(t; Uᵀw, S + UᵀU + Λ⁻¹) with U = L_D⁻¹V, the old posterior's part   (3)
+std::optional<double> log_density(const State& old, const Sites& sites, const MatrixRef& Vt,
+                                  Matrix S) {
+  if (sites.weighted()) {
+    S.diagonal().array() += old.noise_variance / sites.weight.array();
+  } else {
+    S.diagonal().array() += old.noise_variance;
+  }
+  Vector e = sites.target;
+  if (old.size() > 0) {
+    Matrix Ut = Vt;
+    solve_right(old.L_D, Op::transpose, Ut);
+    outer(1.0, Ut, 1.0, S);
+    e.noalias() -= Ut * old.w;
+  }
+  if (!cholesky(S)) return std::nullopt;
+  solve(S, Op::none, e);
+  const double value = -0.5 * static_cast<double>(sites.size()) * std::log(2.0 * std::numbers::pi) -
+                       sum_log_diagonal(S) - 0.5 * e.squaredNorm();
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites) {
+  check_batch(old, X, sites);
+  return optimum(old, X, sites, whiten(old, X));
+}
+
+std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites,
+                              const MatrixRef& Vt) {
+  check_batch(old, X, sites);
+  return log_density(old, sites, Vt, what_old_points_leave(old, X, Vt));
+}
+
+std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,
+                                          double jitter) {
+  check_batch(old, X, sites);
+  return optimum_with_jitter(old, X, sites, jitter, whiten(old, X));
+}
+
+// S = K_ff − VᵀV becomes S(S + εI)⁻¹S = S − εI + ε²(S + εI)⁻¹, and what is missing is the trace
+// term of the bound   (9′)
+std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,
+                                          double jitter, const MatrixRef& Vt) {
+  check_batch(old, X, sites);
+  if (!(jitter > 0.0)) invalid("optimum: jitter is {}, but must be positive", jitter);
+  Matrix S = what_old_points_leave(old, X, Vt);
+  Matrix P = S;
+  P.diagonal().array() += jitter;
+  if (!cholesky(P)) return std::nullopt;
+  invert_from_cholesky(P);
+  const Vector missing = (jitter * (1.0 - jitter * P.diagonal().array())).matrix();
+  const double residual = sites.weighted() ? missing.dot(sites.weight) : missing.sum();
+  S.diagonal().array() -= jitter;
+  S.triangularView<Eigen::Lower>() += jitter * jitter * P;
+  const auto value = log_density(old, sites, Vt, std::move(S));
+  if (!value) return std::nullopt;
+  return *value - 0.5 * residual / old.noise_variance;
+}
+
+namespace {
+
+/// A past's part of D̂ and ĉ, and what the paper's bound loses on the pseudo-data.
+struct InflatedPast {
+  Matrix A;
+  Vector c;
+  double quadratic = 0.0;
+};
+
+// D_a⁻¹ = Q Qᵀ with Q = L⁻ᵀ R, A_old = R Rᵀ, and c_old = R r, so that with J = I + t QᵀQ
+//   (D_a + tI)⁻¹ = Q J⁻¹ Qᵀ,   ỹᵀ(D_a + tI)⁻¹ỹ = rᵀ J⁻¹ r,   ỹᵀ D_a⁻¹ ỹ = rᵀr.
+std::optional<InflatedPast> inflate(const State& old, double t) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(old.A);
+  if (eigen.info() != Eigen::Success) return std::nullopt;
+  // Directions the data say nothing about have no pseudo-data; they drop out.
+  const Vector& lambda = eigen.eigenvalues();
+  const double floor = 1e-14 * std::max(lambda.maxCoeff(), 1.0);
+  const auto kept = static_cast<Index>((lambda.array() > floor).count());
+  const Vector root = lambda.tail(kept).cwiseSqrt();
+  const Matrix R = eigen.eigenvectors().rightCols(kept) * root.asDiagonal();
+  const Vector r =
+      root.cwiseInverse().asDiagonal() * (eigen.eigenvectors().rightCols(kept).transpose() * old.c);
+  Matrix Q = R;
+  solve_left(old.L, Op::transpose, Q);
+  Matrix J(kept, kept);
+  gram(t, Q, 0.0, J);
+  J.diagonal().array() += 1.0;
+  if (!cholesky(J)) return std::nullopt;
+  Matrix scaled = R;  // R J^{-T/2}
+  solve_right(J, Op::transpose, scaled);
+  Vector J_r = r;
+  solve(J, Op::none, J_r);
+  InflatedPast past{Matrix(old.size(), old.size()), scaled * J_r,
+                    r.squaredNorm() - J_r.squaredNorm()};
+  outer(1.0, scaled, 0.0, past.A);
+  return past;
+}
+
+}  // namespace
+
+std::optional<double> upper_bound(UpperBound kind, const State& old, const BoundFactors& factors,
+                                  const Sites& sites) {
+  return upper_bound(kind, old, factors.Vt, factors.L_D, factors.residual, sites);
+}
+
+// D̂ = I + V Vᵀ/(σ² + t) + past,   ĉ = V y/(σ² + t) + past   (10), rows scaled by √w_n
+std::optional<double> upper_bound(UpperBound kind, const State& old, const MatrixRef& Vt,
+                                  const MatrixRef& L_D, double residual, const Sites& sites) {
+  const Index M = Vt.cols();
+  const Index M_a = old.size();
+  const Vector y = sites.scaled_target();
+  const double t = std::max(residual, 0.0);
+  const double inflated = old.noise_variance + t;
+  Matrix D_hat(M, M);
+  gram(1.0 / inflated, Vt, 0.0, D_hat);
+  D_hat.diagonal().array() += 1.0;
+  Vector c_hat = Vt.transpose() * y / inflated;
+
+  double past_quadratic = 0.0;
+  if (M_a > 0 && kind == UpperBound::tight) {
+    // W = I at θ_old.
+    D_hat.topLeftCorner(M_a, M_a) += old.A;
+    c_hat.head(M_a) += old.c;
+  } else if (M_a > 0) {
+    const auto past = inflate(old, t);
+    if (!past) return std::nullopt;
+    D_hat.topLeftCorner(M_a, M_a).triangularView<Eigen::Lower>() += past->A;
+    c_hat.head(M_a) += past->c;
+    past_quadratic = past->quadratic;
+  }
+  if (!cholesky(D_hat)) return std::nullopt;
+  solve(D_hat, Op::none, c_hat);
+  const double value = sites.log_constant(old.noise_variance) - sum_log_diagonal(L_D) -
+                       0.5 * y.squaredNorm() / inflated + 0.5 * c_hat.squaredNorm() +
+                       0.5 * past_quadratic - old.F;
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace ample

@@ -1,0 +1,203 @@
+#include "ample/pruning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "check.h"
+#include "kernel_loops.h"
+#include "linalg.h"
+#include "parallel.h"
+
+namespace ample {
+namespace {
+
+/// The points that are left, with their prices.
+///
+/// Q, S̃ and P are never formed: updating them by (19) subtracts, and two points that are nearly one
+/// have entries of 1/ε there of which nothing would be left. Instead
+///
+///   Q = UᵀU,  U = L⁻¹;    S̃ = RᵀR,  R = L_D⁻¹U,  μ̃ = Rᵀw;    Q + P = YᵀY,  Y = L_DᵀU
+///
+/// and (19) is one step of Gram–Schmidt for all columns i that are left:
+///
+///   U_i ← U_i − u(uᵀU_i),   R_i ← R_i − r(rᵀR_i),   Y_i ← Y_i + t_i Y_j,   t_i = −Q_ij/Q_jj
+///
+/// with u and r the columns of the point that goes, at length one. Norms of columns then lose the
+/// square root of what entries of Q would lose. Y instead of a factor of P costs one unit of
+/// rounding of 1 + P_jj/Q_jj, in nats, and A needs no factor.
+class Remaining {
+ public:
+  explicit Remaining(const State& state)
+      : U_(Matrix::Identity(state.size(), state.size())), w_(state.w), points_(state.size()) {
+    solve_left_triangle(state.L, U_);
+    R_ = U_;
+    solve_left_triangle(state.L_D, R_);
+    Y_ = U_;
+    multiply_triangle_left(state.L_D, Op::transpose, Y_);
+    prices_.resize(size());
+    for (Index i = 0; i < size(); ++i) {
+      points_[static_cast<std::size_t>(i)] = i;
+      prices_[i] =
+          price(i, U_.col(i).squaredNorm(), R_.col(i).squaredNorm(), Y_.col(i).squaredNorm());
+    }
+  }
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(points_.size()); }
+  [[nodiscard]] const Vector& prices() const { return prices_; }
+
+  /// Of several at one price the one that stands first in Z.
+  [[nodiscard]] Index cheapest() const {
+    Index best = 0;
+    for (Index i = 1; i < size(); ++i) {
+      if (prices_[i] < prices_[best] || (prices_[i] == prices_[best] && point(i) < point(best))) {
+        best = i;
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] Removal step(Index column) const { return {point(column), prices_[column]}; }
+
+  void remove(Index column) {
+    const Index last = size() - 1;
+    for (Matrix* factor : {&U_, &R_, &Y_}) factor->col(column).swap(factor->col(last));
+    std::swap(prices_[column], prices_[last]);
+    std::swap(points_[static_cast<std::size_t>(column)], points_[static_cast<std::size_t>(last)]);
+    points_.pop_back();
+
+    const Index M = U_.rows();
+    const double length = U_.col(last).norm();
+    const Vector u = U_.col(last) / length;
+    const Vector r = R_.col(last).normalized();
+    // In units of one vectorised multiply-add: six for each entry of three columns.
+    parallel_for(last, workers_for(18.0 * static_cast<double>(M * last)), [&](Index i) {
+      const double along_u = loops::dot(u.data(), U_.col(i).data(), M);
+      const double along_r = loops::dot(r.data(), R_.col(i).data(), M);
+      const double Q_ii = loops::add_multiple(u.data(), -along_u, U_.col(i).data(), M);
+      const double S_ii = loops::add_multiple(r.data(), -along_r, R_.col(i).data(), M);
+      const double QP_ii =
+          loops::add_multiple(Y_.col(last).data(), -along_u / length, Y_.col(i).data(), M);
+      prices_[i] = price(i, Q_ii, S_ii, QP_ii);
+    });
+  }
+
+ private:
+  [[nodiscard]] Index point(Index column) const {
+    return points_[static_cast<std::size_t>(column)];
+  }
+
+  /// (18); rounding may leave what is nothing a little below zero.
+  [[nodiscard]] double price(Index i, double Q_ii, double S_ii, double QP_ii) const {
+    const double mean = loops::dot(R_.col(i).data(), w_.data(), w_.size());
+    return std::max(0.0, 0.5 * (std::log(S_ii / Q_ii) + mean * mean / S_ii + (QP_ii / Q_ii - 1.0)));
+  }
+
+  Matrix U_;  // [M,M], of which the first size() columns count
+  Matrix R_;
+  Matrix Y_;
+  Vector w_;
+  Vector prices_;
+  std::vector<Index> points_;  // which row of Z each column is
+};
+
+/// The rows of Z that stay, in order.
+std::vector<Index> survivors(const State& state, std::span<const Index> points) {
+  std::vector<bool> goes(static_cast<std::size_t>(state.size()), false);
+  for (const Index point : points) {
+    if (point < 0 || point >= state.size()) {
+      invalid("without_points: point {} is not there, the state has {} (counted from 0)", point,
+              state.size());
+    }
+    if (goes[static_cast<std::size_t>(point)]) {
+      invalid("without_points: point {} is given twice", point);
+    }
+    goes[static_cast<std::size_t>(point)] = true;
+  }
+  std::vector<Index> rest;
+  for (Index i = 0; i < state.size(); ++i) {
+    if (!goes[static_cast<std::size_t>(i)]) rest.push_back(i);
+  }
+  return rest;
+}
+
+/// Rows of L, transposed [M,m], become an orthonormal T with rows = L_new Tᵀ; returns L_new. By two
+/// rounds of Cholesky QR, all of it BLAS-3: the first leaves an error of ε times the condition of
+/// K_bb in T, which jitter keeps below one, and the second takes it away.
+Matrix orthonormalize(Matrix& T) {
+  Matrix L = Matrix::Identity(T.cols(), T.cols());
+  Matrix factor(T.cols(), T.cols());
+  for (int round = 0; round < 2; ++round) {
+    gram(1.0, T, 0.0, factor);
+    if (!cholesky(factor)) {
+      throw NumericalError("without_points: the prior of the points that stay has no factor");
+    }
+    clear_upper(factor);
+    solve_right(factor, Op::transpose, T);
+    multiply_triangle_right(factor, Op::none, L);
+  }
+  return L;
+}
+
+}  // namespace
+
+Vector prices(const State& state) { return Remaining(state).prices(); }
+
+std::vector<Removal> removal_order(const State& state, const PruneLimits& limits) {
+  if (!(limits.nats >= 0.0)) invalid("prune: nats is {}, but must be 0 or more", limits.nats);
+  if (limits.points < 0) invalid("prune: points is {}, but must be 0 or more", limits.points);
+  std::vector<Removal> order;
+  if (limits.nats == 0.0 || state.size() <= limits.points) return order;
+  Remaining remaining(state);
+  double paid = 0.0;
+  while (remaining.size() > limits.points) {
+    const Index column = remaining.cheapest();
+    const Removal removal = remaining.step(column);
+    if (!(paid + removal.price <= limits.nats)) break;
+    paid += removal.price;
+    order.push_back(removal);
+    remaining.remove(column);
+  }
+  return order;
+}
+
+State without_points(const State& state, std::span<const Index> points) {
+  const std::vector<Index> rest = survivors(state, points);
+  if (rest.size() == static_cast<std::size_t>(state.size())) return state;
+  const Index M = state.size();
+  const auto m = static_cast<Index>(rest.size());
+  State out = State::empty(state.kernel, state.noise_variance, state.dimension());
+  out.jitter = state.jitter;
+  out.Z = state.Z(rest, Eigen::all);
+
+  // b of the points that stay is L_rest ξ = L_new Tᵀ ξ for the white ξ of the old state, so that
+  // A = Tᵀ A_old T and c = Tᵀ c_old, (5) without data. It is (19) without P, which is as badly
+  // conditioned as K_bb.
+  Matrix T(M, m);
+  for (Index i = 0; i < m; ++i) {
+    T.col(i) = state.L.row(rest[static_cast<std::size_t>(i)]).transpose();
+  }
+  out.L = orthonormalize(T);
+  Matrix AT(M, m);
+  multiply(1.0, state.A, Op::none, T, Op::none, 0.0, AT);
+  out.A.resize(m, m);
+  multiply_lower(1.0, T, AT, 0.0, out.A);
+  mirror_lower(out.A);
+  out.c.noalias() = T.transpose() * state.c;
+  if (!out.factorize()) {
+    throw NumericalError("without_points: the posterior of the points that stay has no factor");
+  }
+  return out;
+}
+
+Pruned prune(const State& state, const PruneLimits& limits) {
+  std::vector<Removal> removed = removal_order(state, limits);
+  std::vector<Index> points;
+  double nats = 0.0;
+  for (const Removal& removal : removed) {
+    points.push_back(removal.point);
+    nats += removal.price;
+  }
+  return {without_points(state, points), std::move(removed), nats};
+}
+
+}  // namespace ample
