@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "errors.h"
+#include "numbers.h"
 
 namespace ample::cli {
 
@@ -18,9 +19,11 @@ void add_batching_options(CLI::App& command, Batching& batching) {
   auto* size = command
                    .add_option("--batch-size", batching.batch_size,
                                "Rows of a batch; the last takes what is left")
+                   ->transform(whole_number<Index>())
                    ->capture_default_str()
                    ->type_name("N");
   command.add_option("--batches", batching.batches, "Cut the data into K equal batches instead")
+      ->transform(whole_number<Index>())
       ->excludes(size)
       ->type_name("K");
   command
@@ -47,9 +50,15 @@ BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batch
   std::vector<Index> wanted = columns.all();
   if (sorted) wanted.push_back(find_column(reader_.names(), reader_.columns(), batching.order));
   reader_.select(wanted);
-  if (batching.order == "file" && !batching.batches && !whole) return;
+  if (batching.order == "file" && !batching.batches && !whole) {
+    if (reader_.is_file()) {
+      ahead_ = std::make_unique<Ahead<Read>>([this] { return read(); });
+    }
+    return;
+  }
 
   Matrix rows = reader_.rest().values;
+  bad_rows_ = reader_.bad_rows();
   const Index N = rows.rows();
   std::vector<Index> order(static_cast<std::size_t>(N));
   std::iota(order.begin(), order.end(), Index{0});
@@ -73,10 +82,18 @@ BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batch
   }
 }
 
+std::optional<BatchSource::Read> BatchSource::read() {
+  const Matrix rows = reader_.next(batching_.batch_size);
+  if (rows.rows() == 0) return std::nullopt;
+  return Read{to_batch(rows), reader_.bad_rows()};
+}
+
 std::optional<Batch> BatchSource::next() {
   if (!all_) {
-    const Matrix rows = reader_.next(batching_.batch_size);
-    return rows.rows() > 0 ? std::optional(to_batch(rows)) : std::nullopt;
+    std::optional<Read> next = ahead_ ? ahead_->next() : read();
+    // At the end, the reader is nobody else's any more.
+    bad_rows_ = next ? next->bad_rows : reader_.bad_rows();
+    return next ? std::optional(std::move(next->batch)) : std::nullopt;
   }
   if (batch_ == total_) return std::nullopt;
   const bool last = ++batch_ == total_;  // takes the remainder

@@ -1,5 +1,6 @@
 // `ample fit DATA`: a table in, a model out.
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "learn.h"
-#include "not_negative.h"
+#include "numbers.h"
 #include "table.h"
 
 namespace ample::cli {
@@ -75,7 +76,9 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
 
 void run(FitOptions& options) {
   ContinualGPOptions model = model_options(options);
-  prepare_to_learn(options.learn, options.data);
+  const std::unique_ptr<ModelFile> file =
+      prepare_to_learn(options.learn, {{"DATA", options.data}, {"--test", options.test}});
+  if (file) file->check_can_save();
   const bool all = options.standardize == "all";
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
@@ -84,6 +87,10 @@ void run(FitOptions& options) {
   const Index D = columns.dimension();
   if (options.kernel.empty()) model.start.kernel = default_kernel(D);
   model.start.kernel.check_dimension(D);
+  if (const double variance = model.start.kernel.diagonal(Matrix::Ones(1, D))[0];
+      !std::isfinite(variance)) {
+    throw UsageError(fmt::format("--kernel has the variance {}, expected a finite one", variance));
+  }
   std::optional<TestSet> test;
   if (!options.test.empty()) test = read_test(options.test, columns, options.learn.skip_bad_rows);
 
@@ -95,7 +102,7 @@ void run(FitOptions& options) {
   }
   const Notes notes{{kColumnsNote, to_note(columns)},
                     {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};
-  learn(ContinualGP(model), source, test, notes, options.learn, "ample fit");
+  learn(ContinualGP(model), source, test, notes, options.learn, file.get(), "ample fit");
 }
 
 void add_setting(CLI::App& command, FitOptions& options, const char* flag, const char* setting,
@@ -103,6 +110,7 @@ void add_setting(CLI::App& command, FitOptions& options, const char* flag, const
   command
       .add_option_function<double>(
           flag, [&options, setting](double value) { options.settings[setting] = value; }, help)
+      ->transform(real_number())
       ->type_name("NUMBER");
 }
 
@@ -127,7 +135,7 @@ void add_fit(CLI::App& app) {
   command
       .add_option("--seed", options.batching.seed,
                   "For --order shuffle and methods that draw random numbers")
-      ->check(not_negative())  // a number below 0 would wrap around
+      ->transform(whole_number<std::uint64_t>())
       ->capture_default_str()
       ->type_name("N");
   command
@@ -141,6 +149,7 @@ void add_fit(CLI::App& app) {
                   "Kernel to start from, as text (default: se with lengthscale √D for D inputs)")
       ->type_name("TEXT");
   command.add_option("--noise-variance", options.noise_variance, "Noise variance to start from")
+      ->transform(real_number())
       ->capture_default_str()
       ->type_name("NUMBER");
   command
@@ -161,6 +170,7 @@ void add_fit(CLI::App& app) {
   auto* every = command
                     .add_option("--refit-every", options.refit_every,
                                 "Refit hyperparameters after every K-th batch (default: 1)")
+                    ->transform(whole_number<Index>())
                     ->type_name("K");
   command
       .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,8 @@
 #include "ample/snapshot.h"
 #include "columns.h"
 #include "commands.h"
+#include "json_text.h"
+#include "output.h"
 #include "terminal.h"
 
 namespace ample::cli {
@@ -64,7 +67,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
                     {"input_scale", to_list(scaling.input_scale)},
                     {"target_mean", scaling.target_mean},
                     {"target_scale", scaling.target_scale}}}};
-  fmt::print("{}\n", json.dump(2));
+  print("{}\n", to_text(json, 2));
 }
 
 void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {

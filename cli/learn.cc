@@ -1,6 +1,8 @@
 #include "learn.h"
 
-#include <chrono>
+#include <algorithm>
+#include <exception>
+#include <mutex>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -9,23 +11,22 @@
 
 #include "ample/metrics.h"
 #include "ample/threads.h"
+#include "diagnostics.h"
 #include "errors.h"
 #include "interrupt.h"
-#include "not_negative.h"
+#include "json_text.h"
+#include "numbers.h"
 #include "output.h"
+#include "stopwatch.h"
 #include "terminal.h"
+#include "visible_text.h"
 
 namespace ample::cli {
 namespace {
 
 constexpr double kSaveStreamEvery = 60.0;
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
+/// What came of a run so far.
 struct Outcome {
   Index batches = 0;
   Index rows = 0;
@@ -33,6 +34,10 @@ struct Outcome {
   BatchReport last;
   std::optional<Score> score;
 };
+
+std::string counted(Index count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
 
 Score score_of(const ContinualGP& model, const TestSet& test) {
   Prediction p = model.predict(test.data.X, Target::observation);
@@ -42,69 +47,143 @@ Score score_of(const ContinualGP& model, const TestSet& test) {
   return {.rmse = rmse(y, p.mean), .nlpd = nlpd(y, p)};
 }
 
-BatchReport observe(ContinualGP& model, const Batch& batch) {
-  try {
-    return model.observe(batch.X, batch.y, {.should_stop = stop_on_signal});
-  } catch (const std::invalid_argument& error) {  // of the model, so it is the data that do not fit
-    throw DataError(error.what());
-  }
-}
-
-/// The next batch. A signal ends standard input early, so that what is then read, or missed, does
-/// not count.
-std::optional<Batch> next(BatchSource& source) {
-  std::optional<Batch> batch;
-  try {
-    batch = source.next();
-  } catch (const DataError&) {
-    stop_if_interrupted();
-    throw;
-  }
-  stop_if_interrupted();
-  return batch;
-}
-
-/// Saves the model now and then, while the stream goes on. A disk that is full for a while does
-/// not end it: that is said, and tried again.
-class RegularSaves {
+/// Writes the report, if there is to be one. A disk that is full for a while does not end the
+/// stream: that is said once, and what is lost is told at the end.
+class ReportLog {
  public:
-  RegularSaves(const LearnOptions& options, const Notes& notes, const std::string& command)
-      : options_(options), notes_(notes), command_(command) {}
+  ReportLog(const std::string& path, const std::string& command) : command_(command) {
+    if (!path.empty()) report_.emplace(path);
+  }
 
-  void after_batch(const ContinualGP& model) {
-    if (options_.save_to.empty() || !options_.save_every) return;
-    if (seconds_since(last_) < *options_.save_every) return;
+  void add(const BatchReport& batch, const std::optional<Score>& score) {
+    if (!report_) return;
     try {
-      save(model, options_.save_to, notes_);
-    } catch (const ModelFileError& error) {
-      fmt::print(stderr, "{}: not saved yet: {}\n", command_, error.what());
+      report_->add(batch, score);
+    } catch (const DataError& error) {
+      if (lost_++ == 0) {
+        problem_ = error.what();
+        say(command_, problem_ + "; goes on without that line of the report");
+      }
     }
-    last_ = Clock::now();
+  }
+
+  /// Throws DataError if the report is not whole.
+  void finish() const {
+    if (lost_ > 0) {
+      throw DataError(
+          fmt::format("{}; the report lacks {}", problem_, counted(lost_, "line", "lines")));
+    }
   }
 
  private:
-  const LearnOptions& options_;
-  const Notes& notes_;
   const std::string& command_;
-  Clock::time_point last_ = Clock::now();
+  std::optional<Report> report_;
+  Index lost_ = 0;
+  std::string problem_;
 };
 
-void learn_all(ContinualGP& model, BatchSource& source, const std::optional<TestSet>& test,
-               const LearnOptions& options, RegularSaves& saves, Outcome& outcome) {
-  std::optional<Report> report;
-  if (!options.report_to.empty()) report.emplace(options.report_to);
-  Progress progress(source.total());
-  while (const std::optional<Batch> batch = next(source)) {
-    BatchReport what_happened = observe(model, *batch);
-    if (test) outcome.score = score_of(model, *test);
-    if (report) report->add(what_happened, outcome.score);
-    progress.show(what_happened);
-    ++outcome.batches;
-    outcome.rows += what_happened.rows;
-    outcome.last = std::move(what_happened);
-    saves.after_batch(model);
+/// The model between batches, and where it is saved. A batch is learnt by a copy, so that what is
+/// here is always whole, and another thread may save it when a signal finds a batch that takes
+/// long.
+class Learner {
+ public:
+  Learner(ContinualGP model, const Notes& notes, const LearnOptions& options, ModelFile* file,
+          const std::string& command)
+      : model_(std::move(model)),
+        notes_(notes),
+        options_(options),
+        file_(file),
+        command_(command),
+        report_(options.report_to, command),
+        deadline_([this](int) { return end_early(); }) {}
+
+  void learn_all(BatchSource& source, const std::optional<TestSet>& test) {
+    Progress progress(source.total());
+    while (const std::optional<Batch> batch = source.next()) {
+      ContinualGP next = model_;
+      BatchReport what_happened = next.observe(batch->X, batch->y, {.should_stop = stop_on_signal});
+      std::optional<Score> score;
+      if (test) score = score_of(next, *test);
+      const std::lock_guard lock(mutex_);
+      model_ = std::move(next);
+      outcome_.score = score;
+      report_.add(what_happened, score);
+      progress.show(what_happened);
+      ++outcome_.batches;
+      outcome_.rows += what_happened.rows;
+      outcome_.last = std::move(what_happened);
+      save_now_and_then();
+    }
   }
-}
+
+  /// Saves what was learnt, if anything was. Throws if it cannot.
+  void save_at_end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    outcome_.seconds = watch_.seconds();
+    save();
+  }
+
+  /// The same when the run ends for another reason, which is still to be told: throws nothing.
+  void save_after_failure() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    if (interrupted() != 0 || outcome_.batches > 0) say_how_far();
+  }
+
+  [[nodiscard]] const ContinualGP& model() const { return model_; }
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  [[nodiscard]] const ReportLog& report() const { return report_; }
+
+ private:
+  bool save() {
+    if (file_ == nullptr || outcome_.batches == 0) return false;
+    file_->save(model_, notes_);
+    return true;
+  }
+
+  void save_now_and_then() {
+    if (!options_.save_every || since_save_.seconds() < *options_.save_every) return;
+    try {
+      save();
+    } catch (const ModelFileError& error) {
+      say(command_, fmt::format("not saved yet: {}", error.what()));
+    }
+    since_save_ = Stopwatch();
+  }
+
+  void say_how_far() {
+    const std::string far = fmt::format(
+        "stopped{} after {} of {}", interrupted() != 0 ? " by a signal" : "",
+        counted(outcome_.batches, "batch", "batches"), counted(outcome_.rows, "row", "rows"));
+    try {
+      say(command_, save() ? fmt::format("{}, saved to {}", far, file_->path()) : far);
+    } catch (const std::exception& error) {
+      say(command_, fmt::format("{}, not saved: {}", far, error.what()));
+    }
+  }
+
+  /// In another thread, while a batch takes long. False if the run has ended by itself.
+  bool end_early() {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return false;
+    say_how_far();
+    return true;
+  }
+
+  std::mutex mutex_;  // for all that follows, and the file
+  ContinualGP model_;
+  const Notes& notes_;
+  const LearnOptions& options_;
+  ModelFile* file_;
+  const std::string& command_;
+  ReportLog report_;
+  Outcome outcome_;
+  bool ended_ = false;
+  Stopwatch watch_;
+  Stopwatch since_save_;
+  Deadline deadline_;  // last, so that its thread is the first to go
+};
 
 void print_json(const ContinualGP& model, const Outcome& outcome, Index bad_rows,
                 const std::string& saved_to) {
@@ -121,8 +200,8 @@ void print_json(const ContinualGP& model, const Outcome& outcome, Index bad_rows
     json["rmse"] = outcome.score->rmse;
     json["nlpd"] = outcome.score->nlpd;
   }
-  if (!saved_to.empty()) json["saved"] = saved_to;
-  fmt::print("{}\n", json.dump(2));
+  if (!saved_to.empty()) json["saved"] = visible(saved_to);
+  print("{}\n", to_text(json, 2));
 }
 
 void print_table(const ContinualGP& model, const Outcome& outcome, Index bad_rows,
@@ -154,52 +233,57 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
       .add_option("--save-every", options.save_every,
                   "Also save while learning, this often (default: 60 from standard input, else "
                   "only at the end)")
-      ->check(not_negative())
+      ->transform(real_number(0.0))
       ->type_name("SECONDS");
+  command.add_flag("--wait", options.wait,
+                   "Wait while another program updates the model instead of stopping");
   command.add_option("--report", options.report_to, "Write one JSON object a batch, one line each")
       ->type_name("FILE");
   command.add_flag("--skip-bad-rows", options.skip_bad_rows,
                    "Drop and count rows with a missing or bad value instead of stopping");
   command.add_flag("--json", options.json, "Print a summary as JSON");
   command.add_option("--threads", options.threads, "Threads to use (default: all processors)")
+      ->transform(whole_number<int>(1))
       ->type_name("N");
 }
 
-void prepare_to_learn(LearnOptions& options, const std::string& data) {
-  if (data == "-" && !options.save_every) options.save_every = kSaveStreamEvery;
+std::unique_ptr<ModelFile> prepare_to_learn(LearnOptions& options,
+                                            const std::vector<NamedFile>& inputs,
+                                            const std::string& model) {
+  const NamedFile save{"--save", options.save_to};
+  const NamedFile report{"--report", options.report_to};
+  check_distinct({{"MODEL", model}}, {report});  // --save may well be the model
+  check_distinct(inputs, {save, report});
+  const bool from_stream =
+      std::ranges::any_of(inputs, [](const NamedFile& input) { return input.path == "-"; });
+  if (from_stream && !options.save_every) options.save_every = kSaveStreamEvery;
   if (options.threads) set_threads(*options.threads);
-  if (!options.save_to.empty()) check_can_save(options.save_to);
   watch_for_signals();
+  if (options.save_to.empty()) return nullptr;
+  return std::make_unique<ModelFile>(options.save_to, options.wait);
 }
 
 void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>& test,
-           const Notes& notes, const LearnOptions& options, const std::string& command) {
-  Outcome outcome;
-  std::optional<Interrupted> interruption;
-  const Clock::time_point start = Clock::now();
-  RegularSaves saves(options, notes, command);
+           const Notes& notes, const LearnOptions& options, ModelFile* file,
+           const std::string& command) {
+  Learner learner(std::move(model), notes, options, file, command);
+  const auto say_bad_rows = [&] {
+    if (source.bad_rows() == 0) return;
+    say(command, fmt::format("dropped {}", counted(source.bad_rows(), "bad row", "bad rows")));
+  };
   try {
-    learn_all(model, source, test, options, saves, outcome);
-  } catch (const Interrupted& signal) {
-    interruption = signal;
+    learner.learn_all(source, test);
+  } catch (...) {
+    say_bad_rows();
+    learner.save_after_failure();
+    throw;
   }
-  outcome.seconds = seconds_since(start);
-  const bool saved = !options.save_to.empty() && outcome.batches > 0;
-  if (saved) save(model, options.save_to, notes);
-  if (source.bad_rows() > 0) {
-    fmt::print(stderr, "{}: dropped {} bad row{}\n", command, source.bad_rows(),
-               source.bad_rows() == 1 ? "" : "s");
-  }
-  if (interruption) {
-    fmt::print(stderr, "{}: stopped by a signal after {} batch{}{}\n", command, outcome.batches,
-               outcome.batches == 1 ? "" : "es", saved ? ", saved to " + options.save_to : "");
-    throw Interrupted(*interruption);
-  }
-  if (options.json) {
-    print_json(model, outcome, source.bad_rows(), options.save_to);
-  } else {
-    print_table(model, outcome, source.bad_rows(), options.save_to);
-  }
+  learner.save_at_end();
+  say_bad_rows();
+  const std::string saved_to = file == nullptr ? "" : file->path();
+  (options.json ? print_json : print_table)(learner.model(), learner.outcome(), source.bad_rows(),
+                                            saved_to);
+  learner.report().finish();
 }
 
 }  // namespace ample::cli

@@ -2,16 +2,30 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file_replacement.h"
 
 namespace ample::cli {
+
+/// To standard output. Throws DataError if it cannot be written, Interrupted if nobody reads it.
+void print(std::string_view text);
+template <class First, class... Rest>
+void print(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+  print(std::string_view(
+      fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)));
+}
 
 /// Throws ModelFileError if a model could not be saved there; leaves no trace.
 void check_can_save(const std::string& path);
 
-/// Text to a file, which appears with finish(), or to standard output, as it comes. Throws
-/// DataError if it cannot be written.
+/// Text to a file, which appears with finish(), or, as it comes, to standard output, a pipe or a
+/// device. Throws DataError if it cannot be written.
 class TextOutput {
  public:
   /// An empty path is standard output.
@@ -29,8 +43,8 @@ class TextOutput {
   [[noreturn]] void fail() const;
 
   std::string path_;
-  std::string temporary_;  // beside the file, until it is renamed to it
-  std::FILE* file_;
+  std::optional<FileReplacement> file_;  // else:
+  std::FILE* stream_ = nullptr;
 };
 
 }  // namespace ample::cli

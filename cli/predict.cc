@@ -5,17 +5,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unistd.h>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "ample/metrics.h"
+#include "ahead.h"
+#include "ample/normal.h"
 #include "ample/snapshot.h"
 #include "ample/threads.h"
 #include "columns.h"
 #include "commands.h"
+#include "diagnostics.h"
+#include "distinct_files.h"
 #include "errors.h"
-#include "not_negative.h"
+#include "interrupt.h"
+#include "numbers.h"
 #include "output.h"
 #include "table.h"
 
@@ -36,6 +42,21 @@ struct PredictOptions {
 
 // Rows that are predicted, and sampled jointly, at a time: the covariance of a block takes 8 MB.
 constexpr Index kBlock = 1000;
+
+/// A block of samples, and its text, must fit into the memory.
+void check_samples(Index samples) {
+  if (samples < 0) throw UsageError(fmt::format("--samples is {}, expected at least 0", samples));
+  constexpr double kTextBytes = 24.0;  // of a number, at most
+  constexpr double kBytes = static_cast<double>(kBlock) * (sizeof(double) + kTextBytes);
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (const double needed = kBytes * static_cast<double>(samples); needed > memory) {
+    throw UsageError(
+        fmt::format("--samples is {}, which takes {:.3g} GB of memory, expected at most {:.0f}: "
+                    "this machine has {:.3g} GB",
+                    samples, needed / 1e9, std::floor(memory / kBytes), memory / 1e9));
+  }
+}
 
 std::string header(Index samples) {
   std::string line = "mean,std,lower,upper";
@@ -61,10 +82,12 @@ void run(const PredictOptions& options) {
   if (!(options.level > 0.0 && options.level < 1.0)) {
     throw UsageError(fmt::format("--level is {}, expected between 0 and 1", options.level));
   }
-  if (options.samples < 0) {
-    throw UsageError(fmt::format("--samples is {}, expected at least 0", options.samples));
-  }
+  check_samples(options.samples);
+  check_distinct({{"MODEL", options.model}, {"DATA", options.data}},
+                 {{"--output", options.output}});
   if (options.threads) set_threads(*options.threads);
+  watch_for_signals();
+  const Deadline deadline([](int) { return true; });
   const double z = normal_quantile(0.5 * (1.0 + options.level));
   const Target target = options.observation ? Target::observation : Target::function;
 
@@ -74,8 +97,17 @@ void run(const PredictOptions& options) {
                                        reader.columns(), Need::inputs, options.data);
   reader.select(columns.inputs);
   TextOutput out(options.output);
+  const auto read = [&]() -> std::optional<Matrix> {
+    Matrix X = reader.next(kBlock);
+    return X.rows() > 0 ? std::optional(std::move(X)) : std::nullopt;
+  };
+  // What comes as a stream is answered before more of it is waited for.
+  std::optional<Ahead<Matrix>> ahead;
+  if (reader.is_file()) ahead.emplace(read);
   std::uint64_t block = 0;
-  for (Matrix X = reader.next(kBlock); X.rows() > 0; X = reader.next(kBlock)) {
+  while (const std::optional<Matrix> next = ahead ? ahead->next() : read()) {
+    stop_if_interrupted();
+    const Matrix& X = *next;
     if (block == 0) out.write(header(options.samples));
     const Prediction p = snapshot.model.predict(X, target);
     Matrix samples(X.rows(), 0);
@@ -87,8 +119,8 @@ void run(const PredictOptions& options) {
   }
   out.finish();
   if (reader.bad_rows() > 0) {
-    fmt::print(stderr, "ample predict: dropped {} bad row{}\n", reader.bad_rows(),
-               reader.bad_rows() == 1 ? "" : "s");
+    say("ample predict",
+        fmt::format("dropped {} bad row{}", reader.bad_rows(), reader.bad_rows() == 1 ? "" : "s"));
   }
 }
 
@@ -105,6 +137,7 @@ void add_predict(CLI::App& app) {
       ->required()
       ->type_name("DATA");
   command.add_option("--level", options->level, "Probability between `lower` and `upper`")
+      ->transform(real_number())
       ->capture_default_str()
       ->type_name("P");
   command.add_flag("--observation", options->observation,
@@ -112,9 +145,10 @@ void add_predict(CLI::App& app) {
   command
       .add_option("--samples", options->samples,
                   "Add K joint samples as columns; rows are sampled 1000 at a time")
+      ->transform(whole_number<Index>())
       ->type_name("K");
   command.add_option("--seed", options->seed, "For --samples")
-      ->check(not_negative())  // a number below 0 would wrap around
+      ->transform(whole_number<std::uint64_t>())
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--output", options->output, "Write to a file instead of standard output")
@@ -122,6 +156,7 @@ void add_predict(CLI::App& app) {
   command.add_flag("--skip-bad-rows", options->skip_bad_rows,
                    "Drop and count rows with a missing or bad value instead of stopping");
   command.add_option("--threads", options->threads, "Threads to use (default: all processors)")
+      ->transform(whole_number<int>(1))
       ->type_name("N");
   command.footer(
       "Prints mean, std, lower, upper in the units of the data. Example:\n"

@@ -7,42 +7,32 @@
 #include <nlohmann/json.hpp>
 
 #include "errors.h"
+#include "json_text.h"
 
 namespace ample::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+template <class Value>
+Json to_json(const Value& value) {
+  return value;
+}
+Json to_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json to_json(SelectionStop stop) { return to_string(stop); }
 
 }  // namespace
 
 std::string to_json_line(const BatchReport& batch, const std::optional<Score>& score) {
-  Json line{{"batch", batch.batch},
-            {"rows", batch.rows},
-            {"rows_seen", batch.rows_seen},
-            {"inducing", batch.inducing},
-            {"inducing_added", batch.inducing_added},
-            {"inducing_removed", batch.inducing_removed},
-            {"stop", to_string(batch.stop)},
-            {"optimum", or_null(batch.optimum)},
-            {"lower_bound", or_null(batch.lower_bound)},
-            {"noise_bound", or_null(batch.noise_bound)},
-            {"threshold", or_null(batch.threshold)},
-            {"gap", or_null(batch.gap)},
-            {"elbo", batch.elbo},
-            {"kernel", batch.kernel},
-            {"noise_variance", batch.noise_variance},
-            {"jitter", batch.jitter},
-            {"refitted", batch.refitted},
-            {"evaluations", batch.fit.evaluations},
-            {"seconds_select", batch.seconds_select},
-            {"seconds_fit", batch.seconds_fit}};
+  Json line;
+  for_each_report_field(
+      [&](const char* name, auto member) { line[name] = to_json(batch.*member); });
+  line["evaluations"] = batch.fit.evaluations;
   if (score) {
     line["rmse"] = score->rmse;
     line["nlpd"] = score->nlpd;
   }
-  return line.dump();
+  return to_text(line);
 }
 
 Report::Report(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "we")) {

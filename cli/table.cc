@@ -1,20 +1,22 @@
 #include "table.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
-#include <unistd.h>
 #include <utility>
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
-#include <zlib.h>
+
+#include "encoding.h"
+#include "input.h"
+#include "unpacked_input.h"
+#include "visible_text.h"
 
 namespace ample::cli {
 namespace {
@@ -28,57 +30,10 @@ constexpr const char* kSkipHint = " (use --skip-bad-rows to drop such rows)";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-bool is_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i++]);
-    const int more = lead < 0x80                   ? 0
-                     : lead >= 0xC2 && lead < 0xE0 ? 1
-                     : lead >= 0xE0 && lead < 0xF0 ? 2
-                     : lead >= 0xF0 && lead < 0xF5 ? 3
-                                                   : -1;
-    if (more < 0) return false;
-    for (int k = 0; k < more; ++k, ++i) {
-      if (i == text.size()) return false;
-      const auto byte = static_cast<unsigned char>(text[i]);
-      const bool overlong =
-          k == 0 && ((lead == 0xE0 && byte < 0xA0) || (lead == 0xF0 && byte < 0x90));
-      const bool beyond =
-          k == 0 && ((lead == 0xED && byte > 0x9F) || (lead == 0xF4 && byte > 0x8F));
-      if ((byte & 0xC0) != 0x80 || overlong || beyond) return false;
-    }
-  }
-  return true;
-}
-
-// Names go into model files and reports, which are JSON and must be UTF-8. Spreadsheets that do not
-// write UTF-8 write Latin-1, or something that is at least still readable as such.
-std::string to_utf8(std::string_view text) {
-  if (is_utf8(text)) return std::string(text);
-  std::string utf8;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      utf8 += c;
-    } else {
-      utf8 += static_cast<char>(0xC0 | (byte >> 6));
-      utf8 += static_cast<char>(0x80 | (byte & 0x3F));
-    }
-  }
-  return utf8;
-}
-
 // Text from a file, fit for a message of one line.
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 40;
-  std::string line;
-  for (const char c : to_utf8(text.substr(0, 4 * kLongest))) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool starts_character = (byte & 0xC0) != 0x80;
-    if (line.size() >= kLongest && starts_character) return line + "...";
-    line += byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return line;
+  return visible(to_utf8(text.substr(0, 4 * kLongest)), kLongest);
 }
 
 // The text of each field, without surrounding blanks and quotes. Doubled quotes stay doubled.
@@ -169,115 +124,14 @@ std::string header_name(std::string_view field) {
   return to_utf8(name);
 }
 
-// The bytes of a file, unpacked if they are gzip. zlib's own gzread is not used because it waits
-// for a full buffer, and so would hold back the rows of a slow stream.
-class Bytes {
- public:
-  Bytes(int descriptor, bool owned, std::string name)
-      : descriptor_(descriptor), owned_(owned), name_(std::move(name)), packed_(kBlock) {}
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  Bytes(Bytes&&) = delete;
-  Bytes& operator=(Bytes&&) = delete;
-  ~Bytes() {
-    if (gzip_) inflateEnd(&stream_);
-    if (owned_) ::close(descriptor_);
-  }
-
-  const std::string& name() const { return name_; }
-
-  // At least one byte, but perhaps fewer than asked for; 0 at the end.
-  std::size_t read(char* into, std::size_t size) {
-    if (!detected_) detect();
-    if (gzip_) return inflate_into(into, size);
-    if (begin_ == end_) return read_raw(into, size);
-    const std::size_t count = std::min(size, end_ - begin_);
-    std::memcpy(into, packed_.data() + begin_, count);
-    begin_ += count;
-    return count;
-  }
-
- private:
-  std::size_t read_raw(char* into, std::size_t size) {
-    for (;;) {
-      const ssize_t count = ::read(descriptor_, into, size);
-      if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) {
-        throw DataError(fmt::format("{}: cannot read: {}", name_, std::strerror(errno)));
-      }
-    }
-  }
-
-  void detect() {
-    detected_ = true;
-    while (end_ < 2) {
-      const std::size_t count = read_raw(packed_.data() + end_, packed_.size() - end_);
-      if (count == 0) return;
-      end_ += count;
-    }
-    if (packed_[0] != '\x1f' || packed_[1] != '\x8b') return;
-    constexpr int kGzipOnly = 16;
-    if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
-    gzip_ = true;
-  }
-
-  std::size_t inflate_into(char* into, std::size_t size) {
-    stream_.next_out = reinterpret_cast<Bytef*>(into);
-    stream_.avail_out = static_cast<uInt>(size);
-    while (stream_.avail_out == size) {
-      if (begin_ == end_) {
-        begin_ = 0;
-        end_ = read_raw(packed_.data(), packed_.size());
-        if (end_ == 0) {
-          if (between_members_) return 0;
-          throw DataError(fmt::format("{}: truncated: the gzip data end too early", name_));
-        }
-      }
-      if (between_members_) {  // a gzip file may be several, one after the other
-        inflateReset(&stream_);
-        between_members_ = false;
-      }
-      stream_.next_in = reinterpret_cast<Bytef*>(packed_.data() + begin_);
-      stream_.avail_in = static_cast<uInt>(end_ - begin_);
-      const int status = ::inflate(&stream_, Z_NO_FLUSH);
-      begin_ = end_ - stream_.avail_in;
-      between_members_ = status == Z_STREAM_END;
-      if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
-        throw DataError(fmt::format("{}: corrupt gzip data: {}", name_,
-                                    stream_.msg != nullptr ? stream_.msg : "not understood"));
-      }
-    }
-    return size - stream_.avail_out;
-  }
-
-  int descriptor_;
-  bool owned_;
-  std::string name_;
-  std::vector<char> packed_;  // bytes as in the file: [begin_, end_) are still to be used
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  bool detected_ = false;
-  bool gzip_ = false;
-  bool between_members_ = false;
-  z_stream stream_ = {};
-};
-
-int open_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    throw DataError(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
-  }
-  return descriptor;
-}
-
 }  // namespace
 
 class TableReader::Lines {
  public:
-  Lines(int descriptor, bool owned, const std::string& name)
-      : bytes_(descriptor, owned, name), buffer_(kBlock) {}
+  explicit Lines(std::unique_ptr<Input> input) : bytes_(std::move(input)), buffer_(kBlock) {}
 
-  const std::string& name() const { return bytes_.name(); }
+  const Input& input() const { return bytes_.input(); }
+  const std::string& name() const { return input().name(); }
   Index number() const { return number_; }
 
   // The next line without its end; valid until the next call.
@@ -331,28 +185,29 @@ class TableReader::Lines {
     buffer_.resize(2 * buffer_.size());
   }
 
-  Bytes bytes_;
+  UnpackedInput bytes_;
   std::vector<char> buffer_;  // [begin_, end_) are still to be used
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   Index number_ = 0;
 };
 
-TableReader::TableReader(const std::string& path, const ReadOptions& options) : options_(options) {
-  const bool standard_input = path == "-";
-  lines_ = standard_input ? std::make_unique<Lines>(STDIN_FILENO, false, "standard input")
-                          : std::make_unique<Lines>(open_file(path), true, path);
+TableReader::TableReader(const std::string& path, const ReadOptions& options)
+    : options_(options), lines_(std::make_unique<Lines>(std::make_unique<Input>(path))) {
   read_header();
 }
 
 TableReader::TableReader(int descriptor, const std::string& name, const ReadOptions& options)
-    : options_(options), lines_(std::make_unique<Lines>(descriptor, false, name)) {
+    : options_(options),
+      lines_(std::make_unique<Lines>(std::make_unique<Input>(descriptor, name))) {
   read_header();
 }
 
 TableReader::TableReader(TableReader&&) noexcept = default;
 TableReader& TableReader::operator=(TableReader&&) noexcept = default;
 TableReader::~TableReader() = default;
+
+bool TableReader::is_file() const { return lines_->input().is_file(); }
 
 void TableReader::read_header() {
   std::string_view line;
@@ -378,8 +233,9 @@ void TableReader::read_header() {
       if (ends_with_empty() && static_cast<Index>(fields_.size()) == columns_) --columns_;
     }
   }
-  selected_.resize(static_cast<std::size_t>(columns_));
-  std::iota(selected_.begin(), selected_.end(), Index{0});
+  std::vector<Index> all(static_cast<std::size_t>(columns_));
+  std::iota(all.begin(), all.end(), Index{0});
+  select(std::move(all));
 }
 
 void TableReader::select(std::vector<Index> columns) {
@@ -390,6 +246,13 @@ void TableReader::select(std::vector<Index> columns) {
     }
   }
   selected_ = std::move(columns);
+  place_.assign(static_cast<std::size_t>(columns_), kNotSelected);
+  once_each_ = true;
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    std::size_t& place = place_[static_cast<std::size_t>(selected_[i])];
+    once_each_ = once_each_ && place == kNotSelected;
+    place = i;
+  }
 }
 
 // The next line that is neither blank nor a comment.
@@ -409,6 +272,46 @@ bool TableReader::next_line(std::string_view& line) {
     }
   }
   return false;
+}
+
+// Appends the values of a row without quotes and problems, which is nearly every row of nearly
+// every file. False, with nothing appended, for any other row: parse_row then says what is wrong
+// with it.
+bool TableReader::parse_plain_row(std::string_view line, std::vector<double>& values) const {
+  if (!once_each_) return false;
+  const char delimiter = options_.delimiter;
+  const bool any_blanks = delimiter == ' ';
+  const char* p = line.data();
+  const char* const end = p + line.size();
+  const auto skip_blanks = [&] {
+    while (p != end && is_blank(*p) && (any_blanks || *p != delimiter)) ++p;
+  };
+  const std::size_t start = values.size();
+  values.resize(start + selected_.size());
+  double* const row = values.data() + start;
+  const auto refuse = [&] {
+    values.resize(start);
+    return false;
+  };
+  for (std::size_t column = 0; column < place_.size(); ++column) {
+    if (column > 0 && !any_blanks) {
+      if (p == end || *p != delimiter) return refuse();
+      ++p;
+    }
+    skip_blanks();
+    if (p == end || *p == '"') return refuse();
+    if (place_[column] == kNotSelected) {
+      while (p != end && *p != delimiter && !(any_blanks && is_blank(*p))) ++p;
+      continue;
+    }
+    double& value = row[place_[column]];
+    const auto result = fast_float::from_chars(p, end, value);
+    const bool separated = result.ptr == end || *result.ptr == delimiter || is_blank(*result.ptr);
+    if (result.ec != std::errc() || !separated || !std::isfinite(value)) return refuse();
+    p = result.ptr;
+    skip_blanks();
+  }
+  return p == end ? true : refuse();
 }
 
 // Appends the row's values, or says what is wrong with it and appends nothing.
@@ -465,7 +368,9 @@ Matrix TableReader::next(Index max_rows) {
     } else if (!next_line(line)) {
       break;
     }
-    if (const auto problem = parse_row(line, values)) {
+    if (parse_plain_row(line, values)) {
+      ++rows;
+    } else if (const auto problem = parse_row(line, values)) {
       reject_row(line_, *problem);
     } else {
       ++rows;
@@ -527,10 +432,6 @@ Index find_column(const std::vector<std::string>& names, Index columns,
     expected = fmt::format("one of {} or {}", list, expected);
   }
   throw DataError(fmt::format("unknown column '{}', expected {}", shown(name_or_number), expected));
-}
-
-Index find_column(const Table& table, const std::string& name_or_number) {
-  return find_column(table.names, table.values.cols(), name_or_number);
 }
 
 }  // namespace ample::cli

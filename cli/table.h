@@ -53,6 +53,9 @@ class TableReader {
   /// Columns of the file.
   Index columns() const { return columns_; }
 
+  /// Whether it can be read at any time: a file, no stream.
+  [[nodiscard]] bool is_file() const;
+
   /// Rows dropped so far.
   Index bad_rows() const { return bad_rows_; }
 
@@ -75,6 +78,7 @@ class TableReader {
 
   void read_header();
   bool next_line(std::string_view& line);
+  bool parse_plain_row(std::string_view line, std::vector<double>& values) const;
   std::optional<std::string> parse_row(std::string_view line, std::vector<double>& values);
   void reject_row(Index line, const std::string& problem);
   std::string column_problem(Index column, std::string_view field) const;
@@ -86,6 +90,9 @@ class TableReader {
   std::vector<std::string> names_;
   Index columns_ = 0;
   std::vector<Index> selected_;
+  static constexpr std::size_t kNotSelected = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> place_;        // of each column, its place among those selected
+  bool once_each_ = true;                 // no column is selected twice
   std::vector<std::string_view> fields_;  // of the current line
   Index good_rows_ = 0;
   Index bad_rows_ = 0;
@@ -98,6 +105,5 @@ Table read_table(const std::string& path, const ReadOptions& options = {});
 /// number. Throws DataError for an unknown or ambiguous one.
 Index find_column(const std::vector<std::string>& names, Index columns,
                   const std::string& name_or_number);
-Index find_column(const Table& table, const std::string& name_or_number);
 
 }  // namespace ample::cli

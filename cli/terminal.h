@@ -1,14 +1,14 @@
 // What a person at a terminal sees: progress while waiting, tables at the end. On a pipe, nothing.
 #pragma once
 
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "ample/continual_gp.h"
+#include "ample/batch_report.h"
+#include "stopwatch.h"
 
 namespace ample::cli {
 
@@ -44,10 +44,10 @@ class Progress {
   Index total_;
   Index batches_ = 0;
   Index rows_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch watch_;
 };
 
-/// Names and values, one pair a line, the values aligned.
+/// Names and values, one pair a line, the values aligned; made visible, whatever they hold.
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 void print_pairs(const Pairs& pairs);
 

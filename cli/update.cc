@@ -37,8 +37,10 @@ Index batch_size_of(const Snapshot& snapshot, Index otherwise) {
 
 void run(UpdateOptions options) {
   if (options.learn.save_to.empty()) options.learn.save_to = options.model;
+  const std::unique_ptr<ModelFile> file =
+      prepare_to_learn(options.learn, {{"DATA", options.data}}, options.model);
   Snapshot snapshot = load_snapshot(options.model);
-  prepare_to_learn(options.learn, options.data);
+  file->check_can_save();
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns = find_columns(columns_of(snapshot, options.model), reader.names(),
@@ -48,7 +50,7 @@ void run(UpdateOptions options) {
     options.batching.batch_size = batch_size_of(snapshot, options.batching.batch_size);
   }
   BatchSource source(std::move(reader), columns, options.batching);
-  learn(std::move(snapshot.model), source, std::nullopt, snapshot.notes, options.learn,
+  learn(std::move(snapshot.model), source, std::nullopt, snapshot.notes, options.learn, file.get(),
         "ample update");
 }
 

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,30 +14,17 @@
 #include "ample/metrics.h"
 #include "ample/snapshot.h"
 #include "ample/threads.h"
+#include "diagnostics.h"
 #include "errors.h"
 #include "interrupt.h"
 #include "job.h"
-#include "learn.h"
-#include "temporary_file.h"
+#include "stopwatch.h"
 
 namespace ample::experiments {
 namespace {
 
 // Rows predicted at once: [rows, M] is then the largest matrix.
 constexpr Index kPredictRows = 1000;
-
-class Clock {
- public:
-  explicit Clock(double before) : before_(before) {}
-  [[nodiscard]] double seconds() const {
-    return before_ +
-           std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double before_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 template <class Model>
 Prediction predict(const Model& model, const Matrix& X) {
@@ -87,22 +71,6 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
   return json.dump();
 }
 
-std::vector<char> stored(const ContinualGP& model) {
-  const TemporaryFile file;
-  save(model, file.path());
-  std::ifstream stream(file.path(), std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-ContinualGP restored(const std::vector<char>& bytes) {
-  const TemporaryFile file;
-  std::ofstream stream(file.path(), std::ios::binary);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  stream.close();
-  if (!stream) throw cli::DataError("cannot write " + file.path() + " to resume from");
-  return load(file.path());
-}
-
 // --- The exact GP -------------------------------------------------------------------------------
 
 // The first fit is one of about so many rows. It is repeated with twice as many until it is all of
@@ -119,13 +87,13 @@ Batch thinned(const Batch& data, Index k) {
 }
 
 void run_exact(const Run& run, const Job& job, Results& results) {
-  const Clock clock(0.0);
+  const Stopwatch clock;
   Progress progress;
   for (const Index seen : job.exact_after) {
     const Batch train = job.train_until(seen);
     TargetStatistics targets;
     targets.observe(train.y);
-    const Clock fit_clock(0.0);
+    const Stopwatch fit_clock;
     BatchResult result;
     result.batch = seen;
     result.rows_seen = result.inducing = train.X.rows();
@@ -192,12 +160,12 @@ Start resume(const Run& run, const Job& job, const std::string& settings, Result
       why = "it was saved with other settings";
     } else if (before) {
       try {
-        return {restored(before->model), before->seconds};
+        return {from_bytes(before->model), before->seconds};
       } catch (const ModelFileError&) {
         why = "its saved model is damaged";
       }
     }
-    fmt::print(stderr, "{}: begins anew: {}\n", run.key(), why);
+    cli::say(run.key(), "begins anew: " + why);
     results.forget(run);
   }
   return {ContinualGP(job.options), 0.0};
@@ -206,13 +174,13 @@ Start resume(const Run& run, const Job& job, const std::string& settings, Result
 void run_continual(const Run& run, const Job& job, double seconds_between_saves, Results& results) {
   const std::string settings = settings_text(run, job.options);
   Start start = resume(run, job, settings, results);
-  const Clock clock(start.seconds);
+  const Stopwatch clock(start.seconds);
   ContinualGP model = std::move(start.model);
   Progress unsaved;
   double last_save = clock.seconds();
   const auto keep = [&] {
     unsaved.seconds = clock.seconds();
-    results.keep(run, unsaved, settings, stored(model));
+    results.keep(run, unsaved, settings, to_bytes(model));
     unsaved = {};
     last_save = clock.seconds();
   };

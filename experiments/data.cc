@@ -1,9 +1,10 @@
-// `ample data fetch` and `ample data list`: the paper's data sets on this machine.
+// `ample-reproduce data fetch` and `ample-reproduce data list`: the paper's data sets on this
+// machine.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,19 +13,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
 #include "data_files.h"
+#include "diagnostics.h"
 #include "download.h"
 #include "errors.h"
 #include "interrupt.h"
+#include "json_text.h"
+#include "output.h"
+#include "reproduce.h"
+#include "stopwatch.h"
 #include "terminal.h"
+#include "visible_text.h"
 
-namespace ample::cli {
+namespace ample::experiments {
 namespace {
 
-using experiments::DataFile;
-using experiments::DataSet;
-using experiments::FileState;
+using cli::print;
+using cli::UsageError;
 using Json = nlohmann::ordered_json;
 
 struct DataOptions {
@@ -48,21 +53,20 @@ std::string url_of(const DataFile& file, std::string_view base) {
 }
 
 void fetch(const DataFile& file, const std::filesystem::path& target, const std::string& base) {
-  using Clock = std::chrono::steady_clock;
-  const StatusLine line;
-  Clock::time_point shown{};
-  experiments::DownloadOptions options;
+  const cli::StatusLine line;
+  std::optional<Stopwatch> since_shown;
+  DownloadOptions options;
   options.progress = [&](std::uintmax_t bytes) {
     // Often enough for the eye.
-    if (Clock::now() - shown < std::chrono::milliseconds(100) && bytes < file.bytes) return;
-    shown = Clock::now();
+    if (since_shown && since_shown->seconds() < 0.1 && bytes < file.bytes) return;
+    since_shown.emplace();
     line.show(
         fmt::format("{} · {} % of {}", file.path, 100 * bytes / file.bytes, size_text(file.bytes)));
   };
   try {
-    experiments::download({url_of(file, base), target, file.bytes, file.sha256}, options);
-  } catch (const Interrupted&) {
-    fmt::print(stderr, "ample data fetch: stopped by a signal; run the command again to go on\n");
+    download({url_of(file, base), target, file.bytes, file.sha256}, options);
+  } catch (const cli::Interrupted&) {
+    cli::say("ample-reproduce data fetch", "stopped by a signal; run the command again to go on");
     throw;
   }
 }
@@ -74,20 +78,20 @@ void run_fetch(const DataOptions& options) {
         fmt::format("--base-url is '{}', expected http://… or https://…", options.base_url));
   }
   std::vector<const DataSet*> sets;
-  sets.reserve(experiments::data_sets().size());
-  for (const std::string& name : options.names) sets.push_back(&experiments::data_set(name));
+  sets.reserve(data_sets().size());
+  for (const std::string& name : options.names) sets.push_back(&data_set(name));
   if (options.names.empty()) {
-    for (const DataSet& set : experiments::data_sets()) sets.push_back(&set);
+    for (const DataSet& set : data_sets()) sets.push_back(&set);
   }
-  const std::filesystem::path folder = experiments::data_folder(options.data_dir);
-  watch_for_signals();
+  const std::filesystem::path folder = data_folder(options.data_dir);
+  cli::watch_for_signals();
   for (const DataSet* set : sets) {
     for (const DataFile& file : set->files) {
       const std::filesystem::path target = folder / file.path;
       const bool there = !options.force && state_of(file, folder) == FileState::intact;
       if (!there) fetch(file, target, options.base_url);
-      fmt::print("{}  {}  {}\n", target.string(), size_text(file.bytes),
-                 there ? "already there" : "fetched");
+      print("{}  {}  {}\n", visible(target.string()), size_text(file.bytes),
+            there ? "already there" : "fetched");
       std::fflush(stdout);
     }
   }
@@ -102,11 +106,11 @@ std::string state_text(const std::vector<FileState>& states) {
 }
 
 void run_list(const DataOptions& options) {
-  const std::filesystem::path folder = experiments::data_folder(options.data_dir);
+  const std::filesystem::path folder = data_folder(options.data_dir);
   Json sets = Json::array();
   std::string table = fmt::format("{:<10}  {:>12}  {:>7}  {:<8}  {}\n", "name", "rows x inputs",
                                   "size", "here", "source");
-  for (const DataSet& set : experiments::data_sets()) {
+  for (const DataSet& set : data_sets()) {
     std::vector<FileState> states;
     Json files = Json::array();
     for (const DataFile& file : set.files) {
@@ -128,9 +132,10 @@ void run_list(const DataOptions& options) {
                          set.inputs, size_text(set.bytes()), state_text(states), set.source);
   }
   if (options.json) {
-    fmt::print("{}\n", Json{{"folder", folder.string()}, {"sets", sets}}.dump(2));
+    const Json all{{"folder", visible(folder.string())}, {"sets", sets}};
+    print("{}\n", cli::to_text(all, 2));
   } else {
-    fmt::print("{}\nin {}\n", table, folder.string());
+    print("{}\nin {}\n", table, visible(folder.string()));
   }
 }
 
@@ -147,7 +152,8 @@ void add_data_dir(CLI::App& command, DataOptions& options) {
 void add_data(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("data", "Download the paper's data sets, or list them");
   command.require_subcommand(1);
-  command.footer("Example:\n  ample data list && ample data fetch concrete magnetic");
+  command.footer(
+      "Example:\n  ample-reproduce data list && ample-reproduce data fetch concrete magnetic");
   auto shared = std::make_shared<DataOptions>();
   DataOptions& options = *shared;
 
@@ -155,7 +161,7 @@ void add_data(CLI::App& app) {
       *command.add_subcommand("fetch", "Download what is not there yet, and check it");
   fetch
       .add_option("names", options.names,
-                  "Data sets, as `ample data list` names them (default: all)")
+                  "Data sets, as `ample-reproduce data list` names them (default: all)")
       ->type_name("NAME");
   add_data_dir(fetch, options);
   fetch
@@ -165,14 +171,14 @@ void add_data(CLI::App& app) {
   fetch.add_flag("--force", options.force, "Download also what is there");
   fetch.footer(
       "A transfer that was broken off goes on where it stopped. Example:\n"
-      "  ample data fetch concrete magnetic");
+      "  ample-reproduce data fetch concrete magnetic");
   fetch.callback([shared] { run_fetch(*shared); });
 
   CLI::App& list = *command.add_subcommand("list", "What there is, and what of it is here, intact");
   add_data_dir(list, options);
   list.add_flag("--json", options.json, "Print it as JSON, with every file");
-  list.footer("Example:\n  ample data list --json");
+  list.footer("Example:\n  ample-reproduce data list --json");
   list.callback([shared] { run_list(*shared); });
 }
 
-}  // namespace ample::cli
+}  // namespace ample::experiments

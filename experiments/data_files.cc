@@ -154,7 +154,8 @@ namespace {
 /// The command that gets a set to a folder.
 std::string fetch_command(const fs::path& folder, const std::string& name) {
   const bool usual = !variable("HOME").empty() && folder == data_folder("");
-  return fmt::format("ample data fetch {}{}", name, usual ? "" : " --data-dir " + folder.string());
+  return fmt::format("ample-reproduce data fetch {}{}", name,
+                     usual ? "" : " --data-dir " + folder.string());
 }
 
 }  // namespace

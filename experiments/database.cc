@@ -52,8 +52,8 @@ Statement& Statement::bind(const std::optional<double>& value) {
   check(sqlite3_bind_null(statement_, ++bound_));
   return *this;
 }
-Statement& Statement::bind(const std::vector<char>& blob) {
-  check(sqlite3_bind_blob64(statement_, ++bound_, blob.data(), blob.size(), SQLITE_TRANSIENT));
+Statement& Statement::bind_blob(std::string_view bytes) {
+  check(sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
   return *this;
 }
 
@@ -68,18 +68,14 @@ void Statement::run() {
   }
 }
 
-std::string Statement::text(int column) const {
-  const std::vector<char> bytes = blob(column);
-  return {bytes.begin(), bytes.end()};
-}
 double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
 std::int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_, column);
 }
-std::vector<char> Statement::blob(int column) const {
+std::string Statement::blob(int column) const {
   const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   if (bytes == nullptr) return {};
-  return {bytes, bytes + sqlite3_column_bytes(statement_, column)};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -24,8 +23,9 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind(double value);
   Statement& bind(std::int64_t value);
+  Statement& bind(int value) { return bind(std::int64_t{value}); }
   Statement& bind(const std::optional<double>& value);
-  Statement& bind(const std::vector<char>& blob);
+  Statement& bind_blob(std::string_view bytes);
 
   /// To the next row; false after the last.
   bool step();
@@ -33,10 +33,10 @@ class Statement {
   void run();
 
   // Columns of the row at hand, from 0.
-  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::string text(int column) const { return blob(column); }
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
-  [[nodiscard]] std::vector<char> blob(int column) const;
+  [[nodiscard]] std::string blob(int column) const;
   [[nodiscard]] bool is_null(int column) const;
 
  private:

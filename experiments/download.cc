@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <curl/curl.h>
 #include <exception>
-#include <fcntl.h>
 #include <memory>
 #include <stdexcept>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <system_error>
 #include <thread>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "ample/version.h"
 #include "errors.h"
+#include "file_replacement.h"
 #include "interrupt.h"
 #include "sha256.h"
 
@@ -28,78 +23,20 @@ namespace {
 namespace fs = std::filesystem;
 using cli::DataError;
 
-[[noreturn]] void cannot_write(const fs::path& path, int error) {
-  throw DataError(fmt::format("{}: cannot write: {}", path.string(), std::strerror(error)));
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw DataError(fmt::format("{}: cannot write: {}", folder.string(), error.message()));
+  }
 }
-
-/// The part file of a target, locked against a second program that fetches the same.
-class Part {
- public:
-  explicit Part(const fs::path& target) : target_(target), path_(target.string() + ".part") {
-    std::error_code error;
-    fs::create_directories(target.parent_path(), error);
-    if (error) cannot_write(target.parent_path(), error.value());
-    while (!open()) ::close(file_);
-  }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  ~Part() {
-    if (size_ == 0) ::unlink(path_.c_str());
-    ::close(file_);
-  }
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-  [[nodiscard]] std::uintmax_t size() const { return size_; }
-
-  void clear() {
-    if (size_ > 0 && ::ftruncate(file_, 0) != 0) cannot_write(path_, errno);
-    size_ = 0;
-  }
-
-  void append(const char* data, std::size_t count) {
-    while (count > 0) {
-      const ssize_t written = ::pwrite(file_, data, count, static_cast<off_t>(size_));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) cannot_write(path_, errno);
-      data += written;
-      count -= static_cast<std::size_t>(written);
-      size_ += static_cast<std::uintmax_t>(written);
-    }
-  }
-
-  void move_into_place() {
-    if (::fsync(file_) != 0) cannot_write(path_, errno);
-    if (std::rename(path_.c_str(), target_.c_str()) != 0) cannot_write(target_, errno);
-  }
-
- private:
-  /// False if the file was moved into place or removed by another program before it was locked.
-  bool open() {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) cannot_write(path_, errno);
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(file_);
-      throw DataError(fmt::format("{}: another program is fetching it", path_.string()));
-    }
-    struct stat mine = {};
-    struct stat named = {};
-    if (::fstat(file_, &mine) != 0 || ::stat(path_.c_str(), &named) != 0) return false;
-    size_ = static_cast<std::uintmax_t>(mine.st_size);
-    return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
-  }
-
-  fs::path target_;
-  fs::path path_;
-  int file_ = -1;
-  std::uintmax_t size_ = 0;
-};
 
 /// One request, and what came of it.
 class Transfer {
  public:
   enum class Outcome { complete, transient, range_refused, failed };
 
-  Transfer(const Download& what, const DownloadOptions& options, Part& part)
+  Transfer(const Download& what, const DownloadOptions& options, FileReplacement& part)
       : what_(what), options_(options), part_(part), resumed_(part.size() > 0) {
     static const CURLcode ready = ::curl_global_init(CURL_GLOBAL_DEFAULT);
     curl_.reset(ready == CURLE_OK ? ::curl_easy_init() : nullptr);
@@ -170,7 +107,7 @@ class Transfer {
     }
     // One byte too many is enough to know.
     const std::uintmax_t room = what_.bytes + 1 - part_.size();
-    part_.append(data, static_cast<std::size_t>(std::min<std::uintmax_t>(count, room)));
+    part_.write({data, static_cast<std::size_t>(std::min<std::uintmax_t>(count, room))});
     if (part_.size() > what_.bytes) return false;
     if (options_.progress) options_.progress(part_.size());
     return true;
@@ -231,7 +168,7 @@ class Transfer {
 
   const Download& what_;
   const DownloadOptions& options_;
-  Part& part_;
+  FileReplacement& part_;
   bool resumed_;
   std::unique_ptr<CURL, void (*)(CURL*)> curl_{nullptr, ::curl_easy_cleanup};
   std::array<char, CURL_ERROR_SIZE> error_{};
@@ -247,10 +184,7 @@ void wait(std::chrono::milliseconds pause) {
   }
 }
 
-}  // namespace
-
-void download(const Download& what, const DownloadOptions& options) {
-  Part part(what.target);
+void download_to(FileReplacement& part, const Download& what, const DownloadOptions& options) {
   if (part.size() > what.bytes) part.clear();
   for (int attempt = 1;; ++attempt) {
     bool resumed = part.size() > 0;
@@ -277,16 +211,28 @@ void download(const Download& what, const DownloadOptions& options) {
     } else if (part.size() < what.bytes) {
       got = fmt::format("{} bytes", part.size());
     } else {
-      got = fmt::format("SHA-256 {}", sha256_of(part.path()));
+      got = fmt::format("SHA-256 {}", sha256_of(part.temporary()));
       expected = fmt::format("SHA-256 {}", what.sha256);
     }
-    if (got == expected) return part.move_into_place();
+    if (got == expected) return part.commit();
     part.clear();
     // The earlier bytes may be those of another file: once more, from the beginning.
     if (!resumed) {
       throw DataError(
           fmt::format("{}: got {}, expected {}; nothing of it is kept", what.url, got, expected));
     }
+  }
+}
+
+}  // namespace
+
+void download(const Download& what, const DownloadOptions& options) {
+  make_folder(what.target.parent_path());
+  try {
+    FileReplacement part = FileReplacement::resume(what.target.string());
+    download_to(part, what, options);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
   }
 }
 

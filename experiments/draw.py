@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of the experiments from what `ample reproduce` wrote.
+"""Draws the figures of the experiments from what `ample-reproduce` wrote.
 
     .venv/bin/python experiments/draw.py RESULTS.sqlite [--out FOLDER] [--only NAME]...
 
@@ -166,7 +166,7 @@ class Results:
     def require(self, experiment, **wanted):
         """Where there is no figure without any of them."""
         if not self.runs(experiment, **wanted):
-            raise NotRun(f"ample reproduce {experiment}")
+            raise NotRun(f"ample-reproduce {experiment}")
 
     def drawings(self, run):
         """batch → what was kept for its picture"""
@@ -380,7 +380,7 @@ def measured(pairs):
 def read_sweeps(results):
     sweeps = {method: read_sweep(results, method) for method in METHODS}
     if not any(sweeps.values()):
-        raise NotRun("ample reproduce uci")
+        raise NotRun("ample-reproduce uci")
     return sweeps
 
 
@@ -482,7 +482,7 @@ def wins(results):
     sweeps = read_sweeps(results)
     sets = common_sets(sweeps)
     if not sets:
-        raise NotRun("ample reproduce uci, for a data set that all methods were run on")
+        raise NotRun("ample-reproduce uci, for a data set that all methods were run on")
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 4.6), layout="constrained", sharex=True,
                                 sharey=True)
     for row, percent in enumerate((5, 10)):
@@ -570,7 +570,7 @@ def draw_maps(results, cells, width):
                 fields[experiment, method, batch] = field, run.batches[batch - 1]["rmse"]
     if not fields:
         names = dict.fromkeys(experiment for row in cells for experiment, _, _ in row)
-        raise NotRun(f"ample reproduce {' '.join(names)}")
+        raise NotRun(f"ample-reproduce {' '.join(names)}")
 
     field, _ = next(iter(fields.values()))  # all maps are of the same part of the room
     shape = (field["high"][1] - field["low"][1]) / (field["high"][0] - field["low"][0])

@@ -21,7 +21,7 @@ struct Run {
   friend bool operator==(const Run&, const Run&) = default;
 };
 
-/// Names that `ample reproduce` takes, in the order of the paper. "operating-point" makes tables of
+/// Names that `ample-reproduce` takes, in the order of the paper. "operating-point" makes tables of
 /// the runs of "uci".
 [[nodiscard]] const std::vector<std::string>& experiment_names();
 

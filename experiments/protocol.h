@@ -5,8 +5,8 @@
 //     taking the remainder: 20 batches, or 50 from 12,000 rows on;
 //   - every batch shuffled and split in 5 folds, of which one is held out.
 //
-// `folder` is where the data sets are, laid out as `ample data fetch` does. Throws cli::DataError
-// for a file that is missing or not what it should be.
+// `folder` is where the data sets are, laid out as `ample-reproduce data fetch` does. Throws
+// cli::DataError for a file that is missing or not what it should be.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,12 @@ struct Stream {
   [[nodiscard]] Batch test(Index seen, Index fold) const;
 };
 
-enum class Deviation { population, sample };  // divides by N or by N − 1
-
 /// Cuts data, in the order they are in, into equal batches and these into shuffled folds.
 [[nodiscard]] Stream split(Batch data, Index batches, std::uint64_t seed);
 
 /// A UCI set under the paper's protocol.
 [[nodiscard]] Stream load_uci(const std::filesystem::path& folder, const std::string& name,
-                              std::uint64_t seed, Deviation deviation = Deviation::population);
+                              std::uint64_t seed);
 
 /// One path of the magnetic data, 1 to 5, in the order it was walked: positions in metres, and the
 /// Euclidean norm of the field in µT. Nothing is standardised.

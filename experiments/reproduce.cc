@@ -1,4 +1,6 @@
-// `ample reproduce NAME`: the paper's experiments, and tables that set ours beside the paper's.
+// `ample-reproduce NAME`: the paper's experiments, and tables that set ours beside the paper's.
+#include "reproduce.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,28 +12,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "commands.h"
 #include "data_files.h"
+#include "diagnostics.h"
 #include "errors.h"
 #include "interrupt.h"
-#include "not_negative.h"
+#include "numbers.h"
 #include "output.h"
 #include "plan.h"
 #include "results.h"
 #include "runner.h"
 #include "tables.h"
 
-namespace ample::cli {
+namespace ample::experiments {
 namespace {
 
-using experiments::Access;
-using experiments::experiment_names;
-using experiments::Failures;
-using experiments::PlanFilter;
-using experiments::Results;
-using experiments::Run;
-using experiments::RunnerOptions;
-using experiments::RunState;
+using cli::DataError;
+using cli::print;
+using cli::TextOutput;
+using cli::UsageError;
 
 struct Arguments {
   std::vector<std::string> names;
@@ -72,10 +70,9 @@ void check_filter(const char* option, const std::vector<T>& wanted, const std::v
 }
 
 /// The tables of operating points are made of the runs of uci.
-std::vector<Run> chosen_runs(const Arguments& arguments,
-                             const std::vector<std::string>& experiments) {
+std::vector<Run> chosen_runs(const Arguments& arguments, const std::vector<std::string>& names) {
   PlanFilter filter = arguments.filter;
-  filter.experiments = experiments;
+  filter.experiments = names;
   std::ranges::replace(filter.experiments, "operating-point", "uci");
   std::vector<Run> runs = plan(filter);
   PlanFilter everything;
@@ -101,7 +98,7 @@ void require_all_data(const std::vector<Run>& runs, const std::filesystem::path&
     if (run.experiment.starts_with("uci") || run.experiment == "figure2b") needed.insert(run.data);
     if (run.experiment.starts_with("magnetic-")) needed.insert("magnetic");
   }
-  for (const std::string& name : needed) experiments::require_data(folder, name);
+  for (const std::string& name : needed) require_data(folder, name);
 }
 
 void list_runs(const std::vector<Run>& runs, const std::string& path) {
@@ -110,13 +107,13 @@ void list_runs(const std::vector<Run>& runs, const std::string& path) {
       there ? std::make_unique<Results>(path, Access::read) : nullptr;
   for (const Run& run : runs) {
     const RunState state = results ? results->state(run) : RunState::missing;
-    fmt::print("{}\t{}\n", run.key(), to_text(state));
+    print("{}\t{}\n", run.key(), to_text(state));
   }
 }
 
 void reproduce(const Arguments& arguments) {
   RunnerOptions runner = arguments.runner;
-  runner.data_folder = experiments::data_folder(arguments.data_dir);
+  runner.data_folder = data_folder(arguments.data_dir);
   if (!arguments.worker.empty()) {
     run_as_worker(arguments.worker, runner, arguments.threads);
     return;
@@ -125,8 +122,8 @@ void reproduce(const Arguments& arguments) {
     throw UsageError(
         fmt::format("expected NAME: all or some of {}", fmt::join(experiment_names(), " ")));
   }
-  const std::vector<std::string> experiments = chosen_experiments(arguments.names);
-  const std::vector<Run> runs = chosen_runs(arguments, experiments);
+  const std::vector<std::string> names = chosen_experiments(arguments.names);
+  const std::vector<Run> runs = chosen_runs(arguments, names);
   if (arguments.list) {
     list_runs(runs, runner.results);
     return;
@@ -140,9 +137,9 @@ void reproduce(const Arguments& arguments) {
     require_all_data(runs, runner.data_folder);
     try {
       failures = run_all(runs, runner);
-    } catch (const Interrupted&) {
-      fmt::print(stderr, "ample reproduce: stopped by a signal; the same command goes on{}\n",
-                 runner.again ? " without --again" : "");
+    } catch (const cli::Interrupted&) {
+      cli::say("ample-reproduce", fmt::format("stopped by a signal; the same command goes on{}",
+                                              runner.again ? " without --again" : ""));
       throw;
     }
   } else if (!std::filesystem::exists(runner.results)) {
@@ -150,8 +147,8 @@ void reproduce(const Arguments& arguments) {
         fmt::format("{}: no such file of results; run without --tables first", runner.results));
   }
   const Results results(runner.results, Access::read);
-  for (const std::string& experiment : experiments) {
-    fmt::print("## {}\n\n{}\n", experiment, table_of(experiment, results));
+  for (const std::string& experiment : names) {
+    print("## {}\n\n{}\n", experiment, table_of(experiment, results));
   }
   if (!arguments.csv.empty()) {
     TextOutput csv(arguments.csv);
@@ -170,8 +167,7 @@ void reproduce(const Arguments& arguments) {
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "reproduce", "Repeat the paper's experiments and set the results beside the paper's");
+  CLI::App* command = &app;
   const auto arguments = std::make_shared<Arguments>();
   Arguments& a = *arguments;
   a.runner.results = "results.sqlite";
@@ -183,13 +179,14 @@ void add_reproduce(CLI::App& app) {
       ->type_name("FILE")
       ->capture_default_str();
   command
-      ->add_option("--data-dir", a.data_dir,
-                   "Where the data sets are (default: $AMPLE_DATA, else where `ample data fetch` "
-                   "puts them)")
+      ->add_option(
+          "--data-dir", a.data_dir,
+          "Where the data sets are (default: $AMPLE_DATA, else where `ample-reproduce data fetch` "
+          "puts them)")
       ->type_name("FOLDER");
   command->add_option("--jobs", a.runner.jobs, "Processes to use, which share the processors")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024))
+      ->transform(cli::whole_number<int>(1))
       ->capture_default_str();
   command->add_option("--data", a.filter.data, "Only these data sets")
       ->type_name("NAME,…")
@@ -201,10 +198,12 @@ void add_reproduce(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--parameter", a.filter.parameters, "Only these values of δ, η, ρ or M")
       ->type_name("X,…")
+      ->transform(cli::real_number())
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--fold", a.filter.folds, "Only these folds or seeds, from 0")
       ->type_name("N,…")
+      ->transform(cli::whole_number<int>(0))
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_flag("--whole-sweep", a.filter.whole_sweep,
@@ -223,18 +222,20 @@ void add_reproduce(CLI::App& app) {
       ->add_option("--save-every", a.runner.seconds_between_saves,
                    "How often a run in progress is saved")
       ->type_name("SECONDS")
-      ->check(not_negative())
+      ->transform(cli::real_number(0.0))
       ->capture_default_str();
   // For the processes of --jobs.
   command->add_option("--worker", a.worker, "")->group("");
-  command->add_option("--threads", a.threads, "")->group("");
+  command->add_option("--threads", a.threads, "")->transform(cli::whole_number<int>(1))->group("");
   command->footer(
       "Runs can be stopped at any moment, killed too: the same command goes on where it was.\n"
       "Figures are drawn from the results by experiments/draw.py. Examples:\n"
-      "  ample reproduce figure1\n"
-      "  ample data fetch && ample reproduce uci --jobs 2 --results results.sqlite\n"
-      "  ample reproduce operating-point --tables --results results.sqlite");
-  command->callback([arguments] { reproduce(*arguments); });
+      "  ample-reproduce figure1\n"
+      "  ample-reproduce data fetch && ample-reproduce uci --jobs 2 --results results.sqlite\n"
+      "  ample-reproduce operating-point --tables --results results.sqlite");
+  command->callback([arguments, command] {
+    if (!command->got_subcommand("data")) reproduce(*arguments);
+  });
 }
 
-}  // namespace ample::cli
+}  // namespace ample::experiments

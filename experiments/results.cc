@@ -67,34 +67,37 @@ CREATE TABLE IF NOT EXISTS interruptions (
 COMMIT;
 )sql";
 
-BatchResult read_batch(const Statement& row) {
-  const auto maybe = [&](int column) {
-    return row.is_null(column) ? std::nullopt : std::optional(row.real(column));
-  };
-  return {.batch = row.integer(0),
-          .rows_seen = row.integer(1),
-          .inducing = row.integer(2),
-          .added = row.integer(3),
-          .removed = row.integer(4),
-          .stop = row.text(5),
-          .rmse = row.real(6),
-          .nlpd = row.real(7),
-          .noise_rmse = row.real(8),
-          .noise_nlpd = row.real(9),
-          .elbo = row.real(10),
-          .threshold = maybe(11),
-          .gap = maybe(12),
-          .kernel = row.text(13),
-          .noise_variance = row.real(14),
-          .evaluations = static_cast<int>(row.integer(15)),
-          .seconds_select = row.real(16),
-          .seconds_fit = row.real(17)};
+void read(const Statement& row, int column, Index& value) { value = row.integer(column); }
+void read(const Statement& row, int column, int& value) {
+  value = static_cast<int>(row.integer(column));
+}
+void read(const Statement& row, int column, double& value) { value = row.real(column); }
+void read(const Statement& row, int column, std::string& value) { value = row.text(column); }
+void read(const Statement& row, int column, std::optional<double>& value) {
+  value = row.is_null(column) ? std::nullopt : std::optional(row.real(column));
 }
 
-constexpr const char* kSelectBatches =
-    "SELECT batch, rows_seen, inducing, added, removed, stop, rmse, nlpd, noise_rmse, noise_nlpd, "
-    "elbo, threshold, gap, kernel, noise_variance, evaluations, seconds_select, seconds_fit "
-    "FROM batches WHERE run = ? ORDER BY batch";
+BatchResult read_batch(const Statement& row) {
+  BatchResult result;
+  int column = 0;
+  for_each_column([&](const char*, auto member) { read(row, column++, result.*member); });
+  return result;
+}
+
+std::string select_batches() {
+  std::string columns;
+  for_each_column([&](const char* name, auto) {
+    columns += columns.empty() ? "" : ", ";
+    columns += name;
+  });
+  return "SELECT " + columns + " FROM batches WHERE run = ? ORDER BY batch";
+}
+
+std::string insert_batch() {
+  std::string marks = "?";  // the run
+  for_each_column([&](const char*, auto) { marks += ",?"; });
+  return "INSERT INTO batches VALUES (" + marks + ")";
+}
 
 }  // namespace
 
@@ -120,7 +123,7 @@ Results::Results(const std::string& path, Access access) : database_(path, acces
   if (number("SELECT count(*) FROM sqlite_master") > 0) {
     if (number("PRAGMA application_id") != kApplication) {
       throw cli::DataError(
-          fmt::format("{}: a database of something else, expected one of `ample reproduce`", path));
+          fmt::format("{}: a database of something else, expected one of `ample-reproduce`", path));
     }
     if (const auto found = number("PRAGMA user_version"); found != kSchemaVersion) {
       throw cli::DataError(fmt::format("{}: results in form {}, expected form {}; use another file",
@@ -162,7 +165,7 @@ std::optional<double> Results::seconds(const Run& run) const {
 }
 
 std::vector<BatchResult> Results::batches(const Run& run) const {
-  Statement row = database_.prepare(kSelectBatches);
+  Statement row = database_.prepare(select_batches());
   row.bind(run.key());
   std::vector<BatchResult> all;
   while (row.step()) all.push_back(read_batch(row));
@@ -170,7 +173,7 @@ std::vector<BatchResult> Results::batches(const Run& run) const {
 }
 
 std::optional<BatchResult> Results::last_batch(const Run& run) const {
-  Statement row = database_.prepare(std::string(kSelectBatches) + " DESC LIMIT 1");
+  Statement row = database_.prepare(select_batches() + " DESC LIMIT 1");
   if (!row.bind(run.key()).step()) return std::nullopt;
   return read_batch(row);
 }
@@ -184,27 +187,10 @@ std::optional<Interruption> Results::interruption(const Run& run) const {
 
 void Results::add(const Run& run, const Progress& progress) {
   for (const BatchResult& b : progress.batches) {
-    database_.prepare("INSERT INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-        .bind(run.key())
-        .bind(b.batch)
-        .bind(b.rows_seen)
-        .bind(b.inducing)
-        .bind(b.added)
-        .bind(b.removed)
-        .bind(b.stop)
-        .bind(b.rmse)
-        .bind(b.nlpd)
-        .bind(b.noise_rmse)
-        .bind(b.noise_nlpd)
-        .bind(b.elbo)
-        .bind(b.threshold)
-        .bind(b.gap)
-        .bind(b.kernel)
-        .bind(b.noise_variance)
-        .bind(std::int64_t{b.evaluations})
-        .bind(b.seconds_select)
-        .bind(b.seconds_fit)
-        .run();
+    Statement row = database_.prepare(insert_batch());
+    row.bind(run.key());
+    for_each_column([&](const char*, auto member) { row.bind(b.*member); });
+    row.run();
   }
   for (const Drawing& d : progress.drawings) {
     database_.prepare("INSERT INTO drawings VALUES (?,?,?,?)")
@@ -224,10 +210,10 @@ void Results::put(const Run& run, RunState state, double seconds, const std::str
       .bind(run.data)
       .bind(run.method)
       .bind(run.parameter)
-      .bind(std::int64_t{run.fold})
+      .bind(run.fold)
       .bind(to_text(state))
       .bind(seconds)
-      .bind(std::int64_t{threads})
+      .bind(threads)
       .bind(version())
       .bind(settings)
       .bind(error)
@@ -235,13 +221,13 @@ void Results::put(const Run& run, RunState state, double seconds, const std::str
 }
 
 void Results::keep(const Run& run, const Progress& progress, const std::string& settings,
-                   const std::vector<char>& model) {
+                   const std::string& model) {
   Transaction transaction(database_);
   add(run, progress);
   put(run, RunState::begun, progress.seconds, settings, 0, "");
   database_.prepare("INSERT OR REPLACE INTO interruptions VALUES (?,?)")
       .bind(run.key())
-      .bind(model)
+      .bind_blob(model)
       .run();
   transaction.commit();
 }

@@ -36,6 +36,29 @@ struct BatchResult {
   double seconds_fit = 0.0;
 };
 
+/// Calls visit(column, pointer to member) for every field, in the order of the table's columns.
+template <class Visitor>
+void for_each_column(Visitor&& visit) {
+  visit("batch", &BatchResult::batch);
+  visit("rows_seen", &BatchResult::rows_seen);
+  visit("inducing", &BatchResult::inducing);
+  visit("added", &BatchResult::added);
+  visit("removed", &BatchResult::removed);
+  visit("stop", &BatchResult::stop);
+  visit("rmse", &BatchResult::rmse);
+  visit("nlpd", &BatchResult::nlpd);
+  visit("noise_rmse", &BatchResult::noise_rmse);
+  visit("noise_nlpd", &BatchResult::noise_nlpd);
+  visit("elbo", &BatchResult::elbo);
+  visit("threshold", &BatchResult::threshold);
+  visit("gap", &BatchResult::gap);
+  visit("kernel", &BatchResult::kernel);
+  visit("noise_variance", &BatchResult::noise_variance);
+  visit("evaluations", &BatchResult::evaluations);
+  visit("seconds_select", &BatchResult::seconds_select);
+  visit("seconds_fit", &BatchResult::seconds_fit);
+}
+
 /// What a figure needs beyond that, as JSON.
 struct Drawing {
   Index batch = 0;
@@ -52,7 +75,7 @@ struct Progress {
 
 /// A run that is not finished: the model's file, its settings, and the seconds it took so far.
 struct Interruption {
-  std::vector<char> model;
+  std::string model;
   std::string settings;
   double seconds = 0.0;
 };
@@ -78,7 +101,7 @@ class Results {
 
   // Each of these is there as a whole or not at all, whenever the program ends.
   void keep(const Run& run, const Progress& progress, const std::string& settings,
-            const std::vector<char>& model);
+            const std::string& model);
   void finish(const Run& run, const Progress& progress, const std::string& settings, int threads);
   void fail(const Run& run, const std::string& error);
   /// As if it had never been run.

@@ -18,10 +18,12 @@
 
 #include "ample/threads.h"
 #include "carry_out.h"
+#include "diagnostics.h"
 #include "errors.h"
 #include "interrupt.h"
 #include "results.h"
 #include "time_left.h"
+#include "visible_text.h"
 
 namespace ample::experiments {
 namespace {
@@ -37,7 +39,7 @@ class Lock {
     }
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       ::close(file_);
-      throw cli::DataError(fmt::format("{}: another `ample reproduce` is writing to it", results));
+      throw cli::DataError(fmt::format("{}: another `ample-reproduce` is writing to it", results));
     }
   }
   Lock(const Lock&) = delete;
@@ -54,12 +56,17 @@ class Lock {
 
 /// A child process with one run, that dies with its parent.
 pid_t start_worker(const Run& run, const RunnerOptions& options, int threads) {
-  std::vector<std::string> words{"ample",        "reproduce",
-                                 "--worker",     run.key(),
-                                 "--results",    options.results,
-                                 "--threads",    fmt::format("{}", threads),
-                                 "--data-dir",   options.data_folder.string(),
-                                 "--save-every", fmt::format("{}", options.seconds_between_saves)};
+  std::vector<std::string> words{"ample-reproduce",
+                                 "--worker",
+                                 run.key(),
+                                 "--results",
+                                 options.results,
+                                 "--threads",
+                                 fmt::format("{}", threads),
+                                 "--data-dir",
+                                 options.data_folder.string(),
+                                 "--save-every",
+                                 fmt::format("{}", options.seconds_between_saves)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -145,7 +152,8 @@ Failures run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
   TimeLeft time_left(runs, results);
   const std::size_t total = runs.size();
   std::size_t ended = total - waiting.size();
-  if (ended > 0) fmt::print(stderr, "{} of {} runs were done before\n", ended, total);
+  if (ended > 0)
+    cli::say("ample-reproduce", fmt::format("{} of {} runs were done before", ended, total));
 
   cli::watch_for_signals();
   const int cores = threads();
@@ -167,7 +175,7 @@ Failures run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
     }
     const auto [run, status] = workers.wait();
     if (WIFSIGNALED(status)) {
-      fmt::print(stderr, "{}: its process was ended by signal {}\n", run.key(), WTERMSIG(status));
+      cli::say(run.key(), fmt::format("its process was ended by signal {}", WTERMSIG(status)));
     }
     const bool done = results.state(run) == RunState::done;
     if (!done) {
@@ -176,8 +184,9 @@ Failures run_all(const std::vector<Run>& runs, const RunnerOptions& options) {
     }
     ++ended;
     time_left.ended(run, results);
-    fmt::print(stderr, "[{}/{}] {}; {} left\n", ended, total, describe(run, results),
-               time_left.text(options.jobs));
+    cli::write_to_stderr(fmt::format("[{}/{}] {}; {} left\n", ended, total,
+                                     visible(describe(run, results)),
+                                     time_left.text(options.jobs)));
   }
   return failures;
 }

@@ -90,7 +90,6 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
 }
 
 // --- Figures 1 and 2, large: M or an error after each batch
-// ---------------------------------------
 
 std::string figure1_table(const Results& results) {
   MarkdownTable table({"scenario", "seed", "M after each of ten batches", "last RMSE"});
@@ -184,7 +183,6 @@ std::string large_table(const Results& results) {
 }
 
 // --- The magnetic field
-// ---------------------------------------------------------------------------
 
 std::string magnetic_stream_table(const Results& results) {
   MarkdownTable table({"method", "", "M after batch 1", "5", "10", "15", "20", "RMSE", "time"});
@@ -227,7 +225,6 @@ std::string magnetic_paths_table(const Results& results) {
 }
 
 // --- UCI
-// ------------------------------------------------------------------------------------------
 
 std::string size_text(const Measured& m) {
   std::string text = m.folds > 1 ? fmt::format("{:.0f}({:.0f})", m.inducing, m.inducing_deviation)

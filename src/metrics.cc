@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <sstream>
 #include <stdexcept>
@@ -146,37 +145,6 @@ double relative_to_exact(double method, double exact, double noise) {
     fail("relative_to_exact: noise is ", noise, ", but must differ from exact");
   }
   return (method - exact) / std::abs(noise - exact) * 100;
-}
-
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
-
-double normal_quantile(double p) {
-  if (!(p > 0) || !(p < 1)) {
-    fail("normal_quantile: p is ", p, ", but must be between 0 and 1");
-  }
-  // 1 − p and p − ½ are exact where they are used.
-  if (p > 0.5) {
-    return -normal_quantile(1 - p);
-  }
-  const bool central = p > 0.25;
-  double x = (p - 0.5) * sqrt_2pi;
-  if (!central) {
-    // Abramowitz & Stegun 26.2.23, absolute error 4.5e-4
-    const double t = std::sqrt(-2 * std::log(p));
-    x = (2.515517 + t * (0.802853 + t * 0.010328)) /
-            (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
-        t;
-  }
-  // Halley's iteration triples the correct digits: three times from 0.05 are more than all. The
-  // error over the density is formed by one exponential that overflows for subnormal p only,
-  // which have too few digits to be worth more than the start.
-  for (int i = 0; i < 3 && p >= std::numeric_limits<double>::min(); ++i) {
-    const double error =
-        central ? 0.5 * std::erf(x / std::numbers::sqrt2) - (p - 0.5) : normal_cdf(x) - p;
-    const double step = error * sqrt_2pi * std::exp(0.5 * x * x);
-    x -= step / (1 + 0.5 * x * step);
-  }
-  return x;
 }
 
 }  // namespace ample

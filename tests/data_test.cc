@@ -1,5 +1,5 @@
-// `ample data`: where the data sets are kept, what is missing, and the command as its users meet
-// it.
+// `ample-reproduce data`: where the data sets are kept, what is missing, and the command as its
+// users meet it.
 #include "support/data.h"
 
 #include <chrono>
@@ -36,6 +36,7 @@ class Data : public ample::testing::ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
+    program_ = paths::reproduce();
     command_words_ = 2;
     static const fs::path found = ample::testing::data_dir();  // before AMPLE_DATA is changed
     original_ = found;
@@ -114,20 +115,22 @@ TEST_F(Data, WhatIsMissingIsNamedWithTheCommandThatGetsIt) {
     }
     return "";
   };
-  EXPECT_EQ(message("concrete"),
-            fmt::format("uci/concrete.csv.gz is missing in {0}; get it with: ample data fetch "
-                        "concrete --data-dir {0}",
-                        folder_.string()));
+  EXPECT_EQ(
+      message("concrete"),
+      fmt::format("uci/concrete.csv.gz is missing in {0}; get it with: ample-reproduce data fetch "
+                  "concrete --data-dir {0}",
+                  folder_.string()));
   EXPECT_EQ(
       message("magnetic"),
-      fmt::format("magnetic/1-loc.csv and 9 more are missing in {0}; get them with: ample data "
-                  "fetch magnetic --data-dir {0}",
-                  folder_.string()));
+      fmt::format(
+          "magnetic/1-loc.csv and 9 more are missing in {0}; get them with: ample-reproduce data "
+          "fetch magnetic --data-dir {0}",
+          folder_.string()));
   fs::create_directory(folder_ / "uci");
   store(concrete_.path, "altered");
   EXPECT_EQ(message("concrete"),
             fmt::format("uci/concrete.csv.gz in {0} is altered: its check sum is not the published "
-                        "one; get it with: ample data fetch concrete --data-dir {0}",
+                        "one; get it with: ample-reproduce data fetch concrete --data-dir {0}",
                         folder_.string()));
 }
 
@@ -137,7 +140,7 @@ TEST_F(Data, HelpHasAnExample) {
   for (const std::string command : {"fetch", "list"}) {
     const std::string help = succeed({"data", command, "--help"});
     EXPECT_NE(help.find("Example"), std::string::npos) << command;
-    EXPECT_NE(help.find("ample data " + command + " "), std::string::npos) << command;
+    EXPECT_NE(help.find("ample-reproduce data " + command + " "), std::string::npos) << command;
   }
 }
 
@@ -158,7 +161,8 @@ TEST_F(Data, WhatGoesWrongIsADataError) {
   server_.answer("/" + concrete_.path, {{.body = std::string(concrete_.bytes, '0')}});
   const Result wrong = run(fetch);
   EXPECT_EQ(wrong.code, 3);
-  EXPECT_TRUE(wrong.err.starts_with(fmt::format("ample data fetch: {}: got SHA-256 ", url)));
+  EXPECT_TRUE(
+      wrong.err.starts_with(fmt::format("ample-reproduce data fetch: {}: got SHA-256 ", url)));
   EXPECT_TRUE(wrong.err.ends_with(
       fmt::format(", expected SHA-256 {}; nothing of it is kept\n", concrete_.sha256)));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache/ample/data/uci"));
@@ -201,7 +205,8 @@ TEST_F(Data, ASignalKeepsThePart) {
   server_.answer("/" + concrete_.path, {{.body = std::string(concrete_.bytes, '0'),
                                          .only = 5000,
                                          .then = HttpServer::Answer::Then::stall}});
-  Program program(folder_, {"data", "fetch", "concrete", "--base-url", server_.url()});
+  Program program(folder_, {"data", "fetch", "concrete", "--base-url", server_.url()}, -1,
+                  program_);
   const fs::path part = folder_ / (cached_ + ".part");
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (bytes_of(part).size() < 5000) {
@@ -211,7 +216,8 @@ TEST_F(Data, ASignalKeepsThePart) {
   program.signal(SIGINT);
   const Result result = program.wait();
   EXPECT_EQ(result.code, 128 + SIGINT);
-  EXPECT_EQ(result.err, "ample data fetch: stopped by a signal; run the command again to go on\n");
+  EXPECT_EQ(result.err,
+            "ample-reproduce data fetch: stopped by a signal; run the command again to go on\n");
   EXPECT_EQ(bytes_of(part).size(), 5000U);
   EXPECT_FALSE(fs::exists(folder_ / cached_));
 }

@@ -2,11 +2,13 @@
 #include "download.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -248,11 +250,18 @@ TEST_F(Downloads, AFolderThatCannotBeWritten) {
 }
 
 TEST_F(Downloads, ADiskThatIsFull) {
-  fs::create_directories(folder_ / "data");
-  fs::create_symlink("/dev/full", folder_ / "data/file.part");
   server_.answer("/file", {{.body = content_}});
-  EXPECT_EQ(failure(),
-            (folder_ / "data/file.part").string() + ": cannot write: No space left on device");
+  rlimit old_limit = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit = {1000, old_limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string error = failure();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(error, what_.target.string() + ": cannot write: File too large");
+  EXPECT_EQ(stored("data/file.part"),
+            content_.substr(0, 1000));  // what came is not asked for again
 }
 
 TEST_F(Downloads, TwoProgramsDoNotFetchTheSameFile) {
@@ -261,7 +270,7 @@ TEST_F(Downloads, TwoProgramsDoNotFetchTheSameFile) {
   const std::string part = (folder_ / "data/file.part").string();
   const int other = ::open(part.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
-  EXPECT_EQ(failure(), part + ": another program is fetching it");
+  EXPECT_EQ(failure(), what_.target.string() + ": cannot write: another program is writing it");
   ::close(other);
   download(what_, options_);
   expect_fetched();

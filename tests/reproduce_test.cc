@@ -1,4 +1,4 @@
-// `ample reproduce`: the plan, the result file, the paper's rule, and runs that are stopped, killed
+// `ample-reproduce`: the plan, the result file, the paper's rule, and runs that are stopped, killed
 // and gone on with.
 #include <chrono>
 #include <cmath>
@@ -224,12 +224,12 @@ TEST_F(ResultFile, KeepsARunInTheMiddleAndItsEnd) {
   {
     Results results(path());
     EXPECT_EQ(results.state(run_), RunState::missing);
-    results.keep(run_, {{first}, {{1, "map", "{}"}}, 2.5}, "{}", {'a', '\0', 'b'});
+    results.keep(run_, {{first}, {{1, "map", "{}"}}, 2.5}, "{}", std::string("a\0b", 3));
   }
   Results results(path());
   EXPECT_EQ(results.state(run_), RunState::begun);
   EXPECT_FALSE(results.seconds(run_));
-  EXPECT_EQ(results.interruption(run_)->model, (std::vector<char>{'a', '\0', 'b'}));
+  EXPECT_EQ(results.interruption(run_)->model, std::string("a\0b", 3));
   EXPECT_EQ(results.interruption(run_)->settings, "{}");
   EXPECT_EQ(results.interruption(run_)->seconds, 2.5);
   results.finish(run_, {{second}, {}, 4.0}, "{}", 2);
@@ -324,6 +324,8 @@ TEST_F(ResultFile, ReadingMakesNoFileAndWritesNone) {
 
 class Reproduce : public ample::testing::ProgramTest {
  protected:
+  Reproduce() { program_ = paths::reproduce(); }
+
   /// Runs what must work; it tells its progress on standard error.
   [[nodiscard]] Result complete(const Arguments& arguments) const {
     Result result = run(arguments);
@@ -336,7 +338,7 @@ class Reproduce : public ample::testing::ProgramTest {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, code) << result.err;
     EXPECT_EQ(lines_of(result.err).size(), 1U) << result.err;
-    EXPECT_TRUE(result.err.starts_with("ample reproduce: ")) << result.err;
+    EXPECT_TRUE(result.err.starts_with("ample-reproduce: ")) << result.err;
     EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
     EXPECT_EQ(result.out, "");
   }
@@ -367,37 +369,36 @@ class Reproduce : public ample::testing::ProgramTest {
 };
 
 TEST_F(Reproduce, MistakesAreToldInOneLine) {
-  refuse(2, {"reproduce"}, "expected NAME: all or some of figure1");
-  refuse(2, {"reproduce", "figure3"}, "unknown experiment 'figure3', expected all or some of");
-  refuse(2, {"reproduce", "figure1", "--data", "naval"},
+  refuse(2, {}, "expected NAME: all or some of figure1");
+  refuse(2, {"figure3"}, "unknown experiment 'figure3', expected all or some of");
+  refuse(2, {"figure1", "--data", "naval"},
          "--data is 'naval', expected some of: fixed-domain growing-domain outliers");
-  refuse(2, {"reproduce", "uci", "--data", "concrete,skilcraft"}, "--data is 'skilcraft'");
-  refuse(2, {"reproduce", "uci", "--method", "exact", "--parameter", "0.2"},
+  refuse(2, {"uci", "--data", "concrete,skilcraft"}, "--data is 'skilcraft'");
+  refuse(2, {"uci", "--method", "exact", "--parameter", "0.2"},
          "no run of the plan fits --data, --method, --parameter and --fold together");
-  refuse(2, {"reproduce", "figure1", "--again", "--tables"}, "--tables excludes --again");
-  refuse(3, {"reproduce", "figure1", "--csv", "no/such/folder/r.csv"}, "no/such/folder");
-  refuse(2, {"reproduce", "figure1", "--jobs", "0"}, "--jobs");
-  refuse(2, {"reproduce", "figure1", "--save-every", "-1"}, "--save-every");
-  refuse(3, {"reproduce", "figure1", "--tables", "--results", "none.sqlite"}, "no such file");
-  refuse(3, {"reproduce", "uci", "--data-dir", "nowhere"},
-         "ample data fetch bike --data-dir nowhere");
-  refuse(3, {"reproduce", "figure1", "--results", "no/such/folder/r.sqlite"}, "no/such/folder");
+  refuse(2, {"figure1", "--again", "--tables"}, "--tables excludes --again");
+  refuse(3, {"figure1", "--csv", "no/such/folder/r.csv"}, "no/such/folder");
+  refuse(2, {"figure1", "--jobs", "0"}, "--jobs");
+  refuse(2, {"figure1", "--save-every", "-1"}, "--save-every");
+  refuse(3, {"figure1", "--tables", "--results", "none.sqlite"}, "no such file");
+  refuse(3, {"uci", "--data-dir", "nowhere"}, "ample-reproduce data fetch bike --data-dir nowhere");
+  refuse(3, {"figure1", "--results", "no/such/folder/r.sqlite"}, "no/such/folder");
 }
 
 TEST_F(Reproduce, RunsOnceAndPrintsTheTable) {
-  const Result first = complete({"reproduce", "figure1", "--fold", "0", "--jobs", "2"});
+  const Result first = complete({"figure1", "--fold", "0", "--jobs", "2"});
   EXPECT_NE(first.out.find("| growing-domain"), std::string::npos) << first.out;
   EXPECT_EQ(lines_of(first.err).size(), 3U) << first.err;
   EXPECT_NE(first.err.find("[3/3] "), std::string::npos) << first.err;
-  const Result second = complete({"reproduce", "figure1", "--fold", "0"});
+  const Result second = complete({"figure1", "--fold", "0"});
   EXPECT_NE(second.err.find("3 of 3 runs were done before"), std::string::npos) << second.err;
-  const Result list = complete({"reproduce", "figure1", "--fold", "0,1", "--list"});
+  const Result list = complete({"figure1", "--fold", "0,1", "--list"});
   EXPECT_NE(list.out.find("figure1/outliers/vips/0.05/0\tdone"), std::string::npos) << list.out;
   EXPECT_NE(list.out.find("figure1/outliers/vips/0.05/1\tmissing"), std::string::npos) << list.out;
 }
 
 TEST_F(Reproduce, WritesEveryRunAsALine) {
-  std::ignore = complete({"reproduce", "figure1", "--fold", "0", "--csv", "runs.csv"});
+  std::ignore = complete({"figure1", "--fold", "0", "--csv", "runs.csv"});
   const std::vector<std::string> lines = lines_of(ample::testing::bytes_of(folder_ / "runs.csv"));
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_TRUE(lines[0].starts_with("experiment,data,method,parameter,fold,inducing,rmse"));
@@ -405,30 +406,29 @@ TEST_F(Reproduce, WritesEveryRunAsALine) {
 }
 
 TEST_F(Reproduce, TheNumberOfProcessesDoesNotShowInTheResults) {
+  std::ignore = complete({"figure1", "figure2a", "--fold", "0", "--results", "one.sqlite"});
   std::ignore =
-      complete({"reproduce", "figure1", "figure2a", "--fold", "0", "--results", "one.sqlite"});
-  std::ignore = complete({"reproduce", "figure1", "figure2a", "--fold", "0", "--results",
-                          "two.sqlite", "--jobs", "2"});
+      complete({"figure1", "figure2a", "--fold", "0", "--results", "two.sqlite", "--jobs", "2"});
   EXPECT_EQ(contents("one.sqlite"), contents("two.sqlite"));
 }
 
 TEST_F(Reproduce, TwoRunnersDoNotShareAFileAndTheSecondForgetsNothing) {
-  std::ignore = complete({"reproduce", "figure1", "--fold", "0"});
+  std::ignore = complete({"figure1", "--fold", "0"});
   const std::string before = contents("results.sqlite");
   const int lock = ::open((folder_ / "results.sqlite.lock").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(lock, 0);
   ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
-  refuse(3, {"reproduce", "figure1", "--fold", "0", "--again"},
-         "results.sqlite: another `ample reproduce` is writing to it");
+  refuse(3, {"figure1", "--fold", "0", "--again"},
+         "results.sqlite: another `ample-reproduce` is writing to it");
   EXPECT_EQ(contents("results.sqlite"), before);
   ::close(lock);
-  const Result again = complete({"reproduce", "figure1", "--fold", "0", "--again"});
+  const Result again = complete({"figure1", "--fold", "0", "--again"});
   EXPECT_EQ(again.err.find("were done before"), std::string::npos) << again.err;
   EXPECT_EQ(contents("results.sqlite"), before);
 }
 
 TEST_F(Reproduce, WhatCannotBeGoneOnFromBeginsAnew) {
-  const Arguments one{"reproduce", "figure1", "--fold", "0", "--data", "outliers"};
+  const Arguments one{"figure1", "--fold", "0", "--data", "outliers"};
   std::ignore = complete(one);
   const std::string whole = contents("results.sqlite");
   const auto after = [&](const char* damage) {
@@ -449,8 +449,8 @@ TEST_F(Reproduce, WhatCannotBeGoneOnFromBeginsAnew) {
 }
 
 TEST_F(Reproduce, KilledAtTenRandomMomentsItEndsWithTheSameResults) {
-  const std::vector<std::string> names{"reproduce",    "figure1", "figure2a", "--fold", "0,1",
-                                       "--save-every", "0",       "--jobs",   "2"};
+  const std::vector<std::string> names{"figure1",      "figure2a", "--fold", "0,1",
+                                       "--save-every", "0",        "--jobs", "2"};
   std::vector<std::string> undisturbed = names;
   undisturbed.insert(undisturbed.end(), {"--results", "undisturbed.sqlite"});
   const auto start = std::chrono::steady_clock::now();
@@ -462,7 +462,7 @@ TEST_F(Reproduce, KilledAtTenRandomMomentsItEndsWithTheSameResults) {
   Random random(static_cast<std::uint64_t>(whole.count() * 1e9));  // other moments every time
   int killed = 0;
   for (int i = 0; i < 10; ++i) {
-    Program program(folder_, disturbed);
+    Program program(folder_, disturbed, -1, program_);
     std::this_thread::sleep_for(whole * random.uniform(0.02, 0.2));
     // In turn the hard way and the polite one.
     program.signal(i % 2 == 0 ? SIGKILL : SIGTERM);
@@ -481,11 +481,11 @@ TEST_F(Reproduce, ARealStreamGoesOnFromItsMiddle) {
   if (!ample::testing::has_data()) GTEST_SKIP() << ample::testing::no_data();
   const std::string data = ample::testing::data_dir().string();
   const std::vector<std::string> names{
-      "reproduce", "uci",    "--data", "concrete",     "--method", "vips",       "--parameter",
-      "0.02",      "--fold", "0",      "--save-every", "0",        "--data-dir", data};
+      "uci",    "--data", "concrete",     "--method", "vips",       "--parameter", "0.02",
+      "--fold", "0",      "--save-every", "0",        "--data-dir", data};
   std::vector<std::string> disturbed = names;
   disturbed.insert(disturbed.end(), {"--results", "disturbed.sqlite"});
-  Program program(folder_, disturbed);
+  Program program(folder_, disturbed, -1, program_);
   // As soon as a model is kept, it is killed.
   for (bool kept = false; !kept;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

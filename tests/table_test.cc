@@ -395,13 +395,13 @@ TEST_F(Tables, SelectedColumnsComeInOrderAndOthersMayBeText) {
 }
 
 TEST_F(Tables, ColumnIsFoundByNameThenByNumber) {
-  const Table named = table("x,3,y,x y\n1,2,3,4\n");
-  EXPECT_EQ(find_column(named, "x"), 0);
-  EXPECT_EQ(find_column(named, "x y"), 3);
-  EXPECT_EQ(find_column(named, "3"), 1);  // the name before the number
-  EXPECT_EQ(find_column(named, "4"), 3);
+  const Names named{"x", "3", "y", "x y"};
+  EXPECT_EQ(find_column(named, 4, "x"), 0);
+  EXPECT_EQ(find_column(named, 4, "x y"), 3);
+  EXPECT_EQ(find_column(named, 4, "3"), 1);  // the name before the number
+  EXPECT_EQ(find_column(named, 4, "4"), 3);
   for (const char* unknown : {"X", "0", "-1", "5", "+1", "1.0", " 1", "", "99999999999999999999"}) {
-    EXPECT_EQ(message_of([&] { find_column(named, unknown); }),
+    EXPECT_EQ(message_of([&] { find_column(named, 4, unknown); }),
               fmt::format("unknown column '{}', expected one of 'x', '3', 'y', 'x y' or a number "
                           "from 1 to 4",
                           unknown));

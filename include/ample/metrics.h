@@ -14,6 +14,7 @@
 //   coverage(y, p, 0.95);  // both lie within 1 ± 1.96·2: 1
 #pragma once
 
+#include "ample/normal.h"
 #include "ample/types.h"
 
 namespace ample {
@@ -53,12 +54,5 @@ Calibration calibration_curve(const VectorRef& y, const Prediction& predicted,
 /// the exact GP, and 100 as bad as the noise model, which knows only mean and variance of y (if
 /// the metric is one that is better when lower). Not defined if noise and exact are equal.
 double relative_to_exact(double method, double exact, double noise);
-
-/// Φ(x) of the standard normal distribution.
-double normal_cdf(double x);
-
-/// Φ⁻¹(p) for p in (0, 1), to a relative 1e-15: Halley's iteration on erf near the median and on
-/// erfc in the tails, where each is accurate.
-double normal_quantile(double p);
 
 }  // namespace ample

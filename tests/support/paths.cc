@@ -6,4 +6,6 @@ const char* source_dir() { return AMPLE_SOURCE_DIR; }
 
 const char* program() { return AMPLE_PROGRAM; }
 
+const char* reproduce() { return AMPLE_REPRODUCE; }
+
 }  // namespace ample::paths

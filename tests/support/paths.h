@@ -6,7 +6,8 @@ namespace ample::paths {
 /// The root of the source tree.
 const char* source_dir();
 
-/// The program `ample` of this build.
+/// The programs `ample` and `ample-reproduce` of this build.
 const char* program();
+const char* reproduce();
 
 }  // namespace ample::paths

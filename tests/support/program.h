@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -46,15 +45,16 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// A running `ample`, with the test at the other end of its standard input.
+/// A running program, with the test at the other end of its standard input.
 class Program {
  public:
   /// Its output goes to files in the folder or, if given, to `screen`.
-  Program(const fs::path& folder, const Arguments& arguments, int screen = -1) : folder_(folder) {
+  Program(const fs::path& folder, const Arguments& arguments, int screen = -1,
+          std::string name = paths::program())
+      : folder_(folder) {
     std::array<int, 2> input{};
     if (::pipe2(input.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
     std::vector<char*> argv;
-    std::string name = paths::program();
     argv.push_back(name.data());
     Arguments copy = arguments;
     for (std::string& argument : copy) argv.push_back(argument.data());
@@ -133,7 +133,7 @@ class ProgramTest : public ::testing::Test {
   }
 
   [[nodiscard]] Result run(const Arguments& arguments, const std::string& input = "") const {
-    Program program(folder_, arguments);
+    Program program(folder_, arguments, -1, program_);
     program.write(input);
     program.close_input();
     return program.wait();
@@ -151,9 +151,10 @@ class ProgramTest : public ::testing::Test {
   void fail(const Arguments& arguments, int code, const std::string& message,
             const std::string& input = "") const {
     const Result result = run(arguments, input);
-    const std::span words(arguments.data(), command_words_);
+    std::string command = fs::path(program_).filename().string();
+    for (std::size_t i = 0; i < command_words_; ++i) command += " " + arguments[i];
     EXPECT_EQ(result.code, code) << fmt::format("{}", fmt::join(arguments, " "));
-    EXPECT_EQ(result.err, fmt::format("ample {}: {}\n", fmt::join(words, " "), message));
+    EXPECT_EQ(result.err, fmt::format("{}: {}\n", command, message));
     EXPECT_EQ(result.out, "");
   }
 
@@ -164,7 +165,7 @@ class ProgramTest : public ::testing::Test {
       throw std::runtime_error("no terminal");
     }
     const int screen = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    Program program(folder_, arguments, screen);
+    Program program(folder_, arguments, screen, program_);
     ::close(screen);
     std::string seen;
     std::array<char, 4096> block{};
@@ -177,6 +178,7 @@ class ProgramTest : public ::testing::Test {
   }
 
   fs::path folder_;
+  std::string program_ = paths::program();
   std::size_t command_words_ = 1;  // how many arguments name the command
 };
 
