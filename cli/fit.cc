@@ -29,29 +29,42 @@ struct FitOptions {
   std::string inputs;
   Batching batching;
   std::string standardize = "first-batch";
-  std::string kernel;
+  std::string kernel = "auto";
   double noise_variance = 0.1;
   std::string selection = "vips";
   SelectionSettings settings;  // those given
   std::optional<Index> refit_every;
+  std::optional<Index> reservoir;
+  std::optional<double> prune;
   bool fixed_hyperparameters = false;
   std::string test;
   LearnOptions learn;
 };
 
+constexpr const char* kAutomatic = "auto";
+
 /// All that does not depend on the data, so that a mistake is found before they are opened.
 ContinualGPOptions model_options(const FitOptions& options) {
   ContinualGPOptions model;
-  if (!options.kernel.empty()) model.start.kernel = Kernel::parse(options.kernel);
-  model.search_start = options.kernel.empty() && !options.fixed_hyperparameters;
+  SelectionSettings settings = options.settings;
+  if (options.kernel != kAutomatic) {
+    model.start.kernel = Kernel::parse(options.kernel);
+  } else if (!options.fixed_hyperparameters) {
+    model = ContinualGPOptions::out_of_the_box();
+    // What was not said is as it comes, of the method that it comes with.
+    if (options.selection == model.selection.name()) settings.merge(model.selection.settings());
+  }
+  if (options.reservoir) model.reservoir = *options.reservoir;
+  if (options.prune) model.prune = *options.prune;
   model.start.noise_variance.value = options.noise_variance;
   model.start.check("--noise-variance");
-  model.selection = make_selection(options.selection, options.settings);
+  model.selection = make_selection(options.selection, settings);
   if (options.refit_every && *options.refit_every < 1) {
     throw UsageError(fmt::format("--refit-every is {}, expected at least 1", *options.refit_every));
   }
   model.refit_every = options.fixed_hyperparameters ? 0 : options.refit_every.value_or(1);
   model.seed = options.batching.seed;
+  model.scaling = Standardize::none;
   if (options.standardize == "first-batch") {
     model.scaling = Standardize::first_batch;
   } else if (options.standardize != "all" && options.standardize != "none") {
@@ -85,7 +98,7 @@ void run(FitOptions& options) {
   const Columns columns =
       choose_columns(reader.names(), reader.columns(), options.target, options.inputs);
   const Index D = columns.dimension();
-  if (options.kernel.empty()) model.start.kernel = default_kernel(D);
+  if (options.kernel == kAutomatic) model.start.kernel = default_kernel(D);
   model.start.kernel.check_dimension(D);
   if (const double variance = model.start.kernel.diagonal(Matrix::Ones(1, D))[0];
       !std::isfinite(variance)) {
@@ -146,7 +159,8 @@ void add_fit(CLI::App& app) {
       ->type_name("HOW");
   command
       .add_option("--kernel", options.kernel,
-                  "Kernel to start from, as text (default: se with lengthscale √D for D inputs)")
+                  "Kernel to start from, as text; auto finds one for the first rows")
+      ->capture_default_str()
       ->type_name("TEXT");
   command.add_option("--noise-variance", options.noise_variance, "Noise variance to start from")
       ->transform(real_number())
@@ -172,6 +186,16 @@ void add_fit(CLI::App& app) {
                                 "Refit hyperparameters after every K-th batch (default: 1)")
                     ->transform(whole_number<Index>())
                     ->type_name("K");
+  command
+      .add_option("--reservoir", options.reservoir,
+                  "Rows of the past to keep, a sample of all, to fit hyperparameters to; 0 keeps "
+                  "none (default: 500 with --kernel auto, else 0)")
+      ->type_name("ROWS");
+  command
+      .add_option("--prune", options.prune,
+                  "Share of each batch's nats for which points may go again (default: 0.05 with "
+                  "--kernel auto, else 0)")
+      ->type_name("SHARE");
   command
       .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,
                 "Never refit hyperparameters")

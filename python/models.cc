@@ -67,10 +67,18 @@ nb::bytes model_to_bytes(const Model& gp, const Notes& notes) {
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-                 bool search_start, Index refit_every, int max_evaluations,
-                 double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
+                 bool search_start, bool find_kernel, Index warm_up, Index refit_rows,
+                 Index reservoir, bool weigh_past, double prune, Index refit_every,
+                 int max_evaluations, double gradient_tolerance, double fit_tolerance,
+                 std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
+  options.find_kernel = find_kernel;
+  options.warm_up = warm_up;
+  options.refit_rows = refit_rows;
+  options.reservoir = reservoir;
+  options.weigh_past = weigh_past;
+  options.prune = prune;
   if (kernel) options.start.kernel = *kernel;
   options.start.noise_variance = positive(noise_variance);
   options.selection = method.method;
@@ -121,6 +129,12 @@ data by the first batch (True), not at all (False) or by a given ``Scaling``; ``
 at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
 batches from one refit to the next, 0 for none.
 
+``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
+before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
+past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
+believe; ``prune`` is the share of a batch's nats for which points may go again. ``OUT_OF_THE_BOX``
+has the values of all these that the estimators use when no kernel is given.
+
 >>> rng = np.random.default_rng(0)
 >>> X = rng.uniform(0, 10, size=(200, 1))
 >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200)
@@ -135,15 +149,20 @@ batches from one refit to the next, 0 for none.
           "__init__",
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-             bool search_start, Index refit_every, int max_evaluations, double gradient_tolerance,
-             double fit_tolerance, std::uint64_t seed) {
+             bool search_start, bool find_kernel, Index warm_up, Index refit_rows, Index reservoir,
+             bool weigh_past, double prune, Index refit_every, int max_evaluations,
+             double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
-                                        search_start, refit_every, max_evaluations,
+                                        search_start, find_kernel, warm_up, refit_rows, reservoir,
+                                        weigh_past, prune, refit_every, max_evaluations,
                                         gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
-          "search_start"_a = defaults.search_start, "refit_every"_a = defaults.refit_every,
+          "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
+          "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
+          "reservoir"_a = defaults.reservoir, "weigh_past"_a = defaults.weigh_past,
+          "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
@@ -237,6 +256,18 @@ batches from one refit to the next, 0 for none.
   m.def(
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");
+
+  const ContinualGPOptions box = ContinualGPOptions::out_of_the_box();
+  nb::dict out_of_the_box;
+  out_of_the_box["selection"] = Method{box.selection, {}};
+  out_of_the_box["standardize"] = true;
+  out_of_the_box["find_kernel"] = box.find_kernel;
+  out_of_the_box["warm_up"] = box.warm_up;
+  out_of_the_box["refit_rows"] = box.refit_rows;
+  out_of_the_box["reservoir"] = box.reservoir;
+  out_of_the_box["weigh_past"] = box.weigh_past;
+  out_of_the_box["prune"] = box.prune;
+  m.attr("OUT_OF_THE_BOX") = out_of_the_box;
 
   nb::class_<Exact>(m, "ExactGP", R"(
 Gaussian-process regression on all data at once; O(N³). The prior mean is zero: centre the targets.

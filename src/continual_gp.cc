@@ -79,6 +79,7 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   if (!bound.factorize(theta.kernel, theta.noise(), X)) {
     throw NumericalError("observe: the rows held cannot be factorised; standardise the data");
   }
+  held.theta = theta;
   held.targets = {};
   held.targets.observe(targets);
   held.predictor = std::make_shared<const Predictor>(bound.absorb(), scaling);

@@ -21,6 +21,7 @@ void for_blocks(Index N, double work, const Body& body) {
   // Small enough that a block of a few hundred inducing points stays in a core's cache.
   constexpr Index kRows = 256;
   const Index blocks = (N + kRows - 1) / kRows;
+  if (N == 0) return;
   if (N <= kQueryBlock) {
     body(0, N);
     return;

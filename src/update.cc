@@ -74,7 +74,7 @@ Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predi
       base_(std::move(base)),
       sites_(Vector()),
       targets_(base_targets),
-      theta_(model.theta),
+      theta_(base_ ? model.theta : model.options.start),
       reservoir_(model.reservoir),
       curvature_(model.curvature) {}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._ample import ContinualGP, Kernel, SquaredExponential, Vips
+from ._ample import OUT_OF_THE_BOX, ContinualGP, Kernel, SquaredExponential, Vips
 
 # What a model is made with and cannot change afterwards. The seed has a name of its own in each.
 _PARAMETERS = (
@@ -17,6 +17,7 @@ _PARAMETERS = (
     "refit_every",
     "fixed_hyperparameters",
     "max_evaluations",
+    "reservoir",
     "random_state",
     "seed",
 )
@@ -40,11 +41,16 @@ def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> N
 
 def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     kernel, fixed = estimator.kernel, estimator.fixed_hyperparameters
-    if kernel is None:
+    box: dict[str, Any] = {}
+    if kernel is None or (isinstance(kernel, str) and kernel == "auto"):
         # On standardised inputs, points in D dimensions are about √D apart.
         kernel = SquaredExponential(lengthscale=dimension**0.5)
+        if not fixed:
+            box = {k: v for k, v in OUT_OF_THE_BOX.items() if k not in ("selection", "standardize")}
     elif isinstance(kernel, str):
         kernel = Kernel(kernel)
+    if estimator.reservoir is not None:
+        box["reservoir"] = estimator.reservoir
     if estimator.refit_every < 1:
         raise ValueError(
             f"refit_every is {estimator.refit_every}, but must be at least 1; "
@@ -53,19 +59,24 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     return ContinualGP(
         kernel,
         noise_variance=estimator.noise_variance,
-        selection=_selection(estimator),
+        selection=_selection(estimator, bool(box)),
         standardize=estimator.standardize,
-        search_start=estimator.kernel is None and not fixed,
         refit_every=0 if fixed else estimator.refit_every,
         max_evaluations=estimator.max_evaluations,
         seed=seed,
+        **box,
     )
 
 
-def _selection(estimator: Any) -> Any:
+def _selection(estimator: Any, out_of_the_box: bool) -> Any:
     if estimator.selection is None:
-        delta = {} if estimator.delta is None else {"delta": estimator.delta}
-        return Vips(**delta, max_inducing=estimator.max_inducing)
+        settings = dict(OUT_OF_THE_BOX["selection"].settings) if out_of_the_box else {}
+        for name in ("delta", "max_inducing"):
+            if getattr(estimator, name) is not None:
+                settings[name] = getattr(estimator, name)
+        if "max_inducing" in settings:
+            settings["max_inducing"] = int(settings["max_inducing"])
+        return Vips(**settings)
     for name in ("delta", "max_inducing"):
         if getattr(estimator, name) is not None:
             raise ValueError(

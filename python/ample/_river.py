@@ -67,6 +67,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         refit_every: int = 1,
         fixed_hyperparameters: bool = False,
         max_evaluations: int = 1000,
+        reservoir: int | None = None,
         seed: int = 0,
     ) -> None:
         if batch_size < 1:
@@ -81,6 +82,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         self.refit_every = refit_every
         self.fixed_hyperparameters = fixed_hyperparameters
         self.max_evaluations = max_evaluations
+        self.reservoir = reservoir
         self.seed = seed
         self._buffer: list[tuple[dict[Hashable, float], float]] = []
         self._means: dict[Hashable, float] = {}  # by feature, in the order of the model's columns

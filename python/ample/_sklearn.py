@@ -67,14 +67,15 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : Kernel, str or None
-        Where the kernel starts; None is an isotropic squared exponential of lengthscale √D, or of a
-        part of that if it makes the first batch more probable.
+        Where the kernel starts. None, or "auto", finds one for the first rows and keeps a sample of
+        past rows to fit it to (``reservoir``); the model then also decides how much of its past to
+        believe, and drops points that are not worth their price.
     delta : float or None
         The accuracy of VIPS: smaller is closer to the exact model, with more inducing points. None
         is 0.035, the paper's recommendation.
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
-        report.
+        report. None is 1000 when no kernel is given, otherwise no limit.
     selection : selection method or None
         Another way to choose inducing points, in place of VIPS with ``delta`` and ``max_inducing``.
     noise_variance : float or Positive
@@ -90,6 +91,9 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_evaluations : int
         The most evaluations of the bound in the fit of one batch; a fit that was cut short has
         ``fit.termination = "max_evaluations"`` in its report.
+    reservoir : int or None
+        How many past rows are kept, a sample of all, to fit the hyperparameters to; 0 keeps none.
+        None is 500 when no kernel is given, otherwise 0.
     history_size : int or None
         How many of the latest reports ``history_`` keeps; None keeps all.
     progress : bool or callable
@@ -145,6 +149,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refit_every: int = 1,
         fixed_hyperparameters: bool = False,
         max_evaluations: int = 1000,
+        reservoir: int | None = None,
         history_size: int | None = 1000,
         progress: Any = False,
         random_state: Any = 0,
@@ -159,6 +164,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.refit_every = refit_every
         self.fixed_hyperparameters = fixed_hyperparameters
         self.max_evaluations = max_evaluations
+        self.reservoir = reservoir
         self.history_size = history_size
         self.progress = progress
         self.random_state = random_state
