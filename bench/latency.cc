@@ -27,11 +27,10 @@ ContinualGP frozen_model(const Batch& data, Index M) {
   ContinualGPOptions options;
   options.start.kernel = SquaredExponential{.lengthscale = 3.0};
   options.selection = Vips{.delta = 1e-6, .max_inducing = M};
+  options.refit_every = 0;
   ContinualGP gp(options);
   gp.observe(data.X, data.y);
-  ContinualGP::Checkpoint frozen = *gp.checkpoint();
-  frozen.options.refit_every = 0;
-  return ContinualGP(std::move(frozen));
+  return gp;
 }
 
 nlohmann::json percentiles(const std::string& name, std::vector<double> times) {

@@ -27,8 +27,7 @@ __attribute__((weak)) void gotoblas_dynamic_quit(void);
 namespace ample {
 namespace {
 
-// --- Whether BLAS may be changed
-// ------------------------------------------------------------------
+// --- Whether BLAS may be changed ----------------------------------------------------------------
 
 /// Which of two addresses belongs to the object of the process (program or shared library) that was
 /// loaded first.
@@ -71,8 +70,7 @@ bool this_is_the_only_thread() {
   return std::distance(begin(threads), end(threads)) <= 1 + of_blas;
 }
 
-// --- What is changed
-// ------------------------------------------------------------------------------
+// --- What is changed ----------------------------------------------------------------------------
 
 /// The best kernels for this processor that an OpenBLAS of the last ten years has; null if it
 /// chooses well by itself.
@@ -132,8 +130,7 @@ bool prepare() {
 
 const bool prepared = prepare();
 
-// --- One thread
-// ------------------------------------------------------------------------------------
+// --- One thread ---------------------------------------------------------------------------------
 
 std::mutex serial_mutex;
 int serial_users = 0;

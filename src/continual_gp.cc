@@ -6,203 +6,117 @@
 #include <utility>
 
 #include "ample/bound.h"
-#include "ample/optimum.h"
 #include "check.h"
-#include "fit.h"
 #include "start_search.h"
-#include "stopwatch.h"
+#include "update.h"
+#include "warnings.h"
 
 namespace ample {
 namespace {
 
 using Checkpoint = ContinualGP::Checkpoint;
+using Pending = ContinualGP::Pending;
 
-// For a method that does not compute L* itself it is computed here, if that is cheap.
-constexpr Index kCheapOptimum = 2000;
+// How much longer than `warm_up` rows a model waits for targets that vary.
+constexpr Index kLongestWarmUp = 20;
 
-// Cap on the rounding allowance, as a share of α. Where θ_old leaves the bound no correct digits,
-// an uncapped allowance would stop the refit, which is the only way to recover.
-constexpr double kMostForRounding = 0.01;
-
-// The share of |L* − L_noise| that stands in for α with a method that has none: the paper's δ.
-constexpr double kDefaultDelta = 0.035;
-
-/// By how much rounding may change the bound, in nats. The factor of K_bb is that of a matrix
-/// whose diagonal is off by M units in the last place of the prior variance k, and each row of the
-/// batch sees that over 2σ². Only data almost without noise make this worth a word: for naval, k/σ²
-/// = 1e9, it is 0.1 nats at M = 2000, and the gradient has no digits left where the value has none.
-double rounding_error(const State& old, const Matrix& X, Index M) {
-  constexpr double kUnit = std::numeric_limits<double>::epsilon();
-  return 0.5 * kUnit * static_cast<double>(M) * old.kernel.diagonal(X).sum() / old.noise_variance;
+void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
+                 const VectorRef& weights) {
+  if (X.rows() == 0) invalid("observe: X has no rows");
+  check_rows("observe", "y", y.size(), X.rows(), "the rows of X");
+  check_finite("observe", "X", X);
+  check_finite("observe", "y", y);
+  if (model.predictor) {
+    check_columns("observe", "X", X.cols(), model.predictor->dimension(), "as in the first batch");
+  }
+  if (weights.size() > 0) static_cast<void>(Sites(y, weights));
 }
 
-Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, const VectorRef& y) {
-  if (const auto* given = std::get_if<Scaling>(&options.scaling)) return *given;
-  return std::get<Standardize>(options.scaling) == Standardize::first_batch
-             ? Scaling::standardize(X, y)
-             : Scaling::identity(X.cols());
+/// The rows that wait, and those of a batch.
+Pending with_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
+                   const VectorRef& weights) {
+  Pending all = model.pending;
+  const Index before = all.X.rows();
+  if (before == 0) {
+    // What the model is now is what these rows come on top of.
+    all.base = model.predictor;
+    all.base_targets = model.targets;
+  }
+  const bool weighted = weights.size() > 0 || all.weights.size() > 0;
+  if (weighted && all.weights.size() == 0) all.weights = Vector::Ones(before);
+  all.X.conservativeResize(before + X.rows(), X.cols());
+  all.y.conservativeResize(before + X.rows());
+  all.X.bottomRows(X.rows()) = X;
+  all.y.tail(X.rows()) = y;
+  if (weighted) {
+    all.weights.conservativeResize(before + X.rows());
+    all.weights.tail(X.rows()) = weights.size() > 0 ? Vector(weights) : Vector::Ones(X.rows());
+  }
+  return all;
 }
 
-/// One batch on its way into the model. Nothing that it does is seen before it is whole.
-class Update {
- public:
-  Update(const Checkpoint& model, const ObserveOptions& call)
-      : model_(model), options_(model.options), call_(call), theta_(model.theta) {}
+bool is_constant(const Vector& y) { return (y.array() == y[0]).all(); }
 
-  /// Checks and scales the batch, and finds where the model stands.
-  void prepare(const MatrixRef& X, const VectorRef& y) {
-    const Index N = X.rows();
-    if (N == 0) invalid("observe: X has no rows");
-    check_rows("observe", "y", y.size(), N, "the rows of X");
-    check_finite("observe", "X", X);
-    check_finite("observe", "y", y);
-    if (model_.predictor) {
-      check_columns("observe", "X", X.cols(), model_.predictor->dimension(),
-                    "as in the first batch");
-      scaling_ = model_.predictor->scaling();
-    } else {
-      theta_.kernel.check_dimension(X.cols());
-      scaling_ = first_scaling(options_, X, y);
-      scaling_.check(X.cols());
-    }
-    X_ = scaling_.inputs(X);
-    const Vector targets = scaling_.targets(y);
-    if (call_.weights.size() > 0) {
-      sites_ = Sites(targets, call_.weights);
-    } else {
-      sites_ = Sites(targets);
-    }
-    targets_ = model_.targets;
-    targets_.observe(targets);
-    if (!model_.predictor) {
-      if (options_.search_start) theta_ = search_lengthscales(theta_, X_, sites_);
-      nothing_.emplace(State::empty(theta_.kernel, theta_.noise(), X.cols()));
-    }
-    report_.batch = model_.batches + 1;
-    report_.rows = N;
-    report_.rows_seen = targets_.count;
-    report_.inducing_before = old().size();
+/// Whether a model that has not begun should wait for more than these rows.
+bool should_wait(const ContinualGPOptions& options, const Pending& rows) {
+  const Index enough = options.warm_up;
+  if (rows.X.rows() < enough) return true;
+  return enough > 0 && is_constant(rows.y) && rows.X.rows() < kLongestWarmUp * enough;
+}
+
+/// An exact model of the rows held, every one an inducing point.
+Checkpoint hold(const Checkpoint& model, Pending rows) {
+  Checkpoint held = model;
+  const Index D = rows.X.cols();
+  const Scaling scaling = Scaling::standardize(rows.X, rows.y);
+  const Matrix X = scaling.inputs(rows.X);
+  const Vector targets = scaling.targets(rows.y);
+  const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
+  Hyperparameters theta = model.options.start;
+  theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+  theta = search_lengthscales(theta, X, sites);
+  OnlineBound bound(std::vector<const State*>{}, X, sites);
+  if (!bound.factorize(theta.kernel, theta.noise(), X)) {
+    throw NumericalError("observe: the rows held cannot be factorised; standardise the data");
   }
+  held.targets = {};
+  held.targets.observe(targets);
+  held.predictor = std::make_shared<const Predictor>(bound.absorb(), scaling);
+  held.batches = model.batches + 1;
+  held.pending = std::move(rows);
+  held.pending.base = nullptr;
+  held.pending.base_targets = {};
+  return held;
+}
 
-  /// Chooses the inducing points, at θ_old.
-  void select() {
-    const Stopwatch watch;
-    const auto seed = options_.seed + static_cast<std::uint64_t>(report_.batch);
-    const SelectionProblem problem{old(), X_, sites_, targets_, seed};
-    selection_ = options_.selection.select(problem);
-    check_columns("observe", "the selected Z", selection_.Z.cols(), X_.cols(),
-                  "the input dimension");
-    report_.noise_bound = selection_.noise_bound ? *selection_.noise_bound : noise_bound(problem);
-    report_.threshold = selection_.threshold;
-    report_.optimum = selection_.optimum;
-    if (!report_.optimum && X_.rows() <= kCheapOptimum) {
-      report_.optimum = optimum(old(), X_, sites_);
-    }
-    report_.lower_bound = selection_.lower_bound;
-    report_.inducing_added = selection_.added;
-    report_.inducing_removed = selection_.removed;
-    report_.stop = selection_.stop;
-    report_.seconds_select = watch.seconds();
-  }
-
-  /// Fits the hyperparameters to the bound, and makes the state that remembers the batch too.
-  void fit() {
-    const Stopwatch watch;
-    OnlineBound bound(
-        old(), X_, sites_,
-        selection_.moving ? OnlineBound::Inducing::moving : OnlineBound::Inducing::fixed);
-    const bool started = selection_.factors.has_value() &&
-                         bound.start_from(selection_.Z, *std::exchange(selection_.factors, {}));
-    Matrix Z = std::move(selection_.Z);
-    bool is_there = started;
-    report_.refitted = options_.refit_every > 0 && model_.batches % options_.refit_every == 0 &&
-                       (theta_.size() > 0 || selection_.moving);
-    curvature_ = model_.curvature;
-    if (report_.refitted) {
-      Fitted fitted = ample::fit(bound, started, theta_, Z, selection_.moving,
-                                 fit_options(Z.rows()), curvature_, call_.should_stop);
-      is_there = fitted.bound_is_there;
-      if (fitted.summary.usable()) {
-        theta_ = std::move(fitted.theta);
-        Z = std::move(fitted.Z);
-        if (!report_.lower_bound) report_.lower_bound = -fitted.summary.initial_value;
-      }
-      report_.fit = std::move(fitted.summary);
-    }
-    if (!is_there && !bound.factorize(theta_.kernel, theta_.noise(), Z)) {
-      throw NumericalError(fmt::format(
-          "observe: batch {} cannot be factorised at {} and noise variance {}; standardise the "
-          "data, or raise the lower bound of the noise variance",
-          report_.batch, theta_.kernel.to_string(), theta_.noise()));
-    }
-    report_.elbo = bound.value();
-    if (!report_.lower_bound) report_.lower_bound = bound.value();
-    state_.emplace(bound.absorb());
-    // The very kernel of the state, not one of equal value: the bound knows by it that θ has not
-    // moved.
-    theta_.kernel = state_->kernel;
-    theta_.noise_variance.value = state_->noise_variance;
-    report_.seconds_fit = watch.seconds();
-  }
-
-  /// The model after the batch.
-  [[nodiscard]] std::shared_ptr<const Checkpoint> commit() {
-    return std::make_shared<const Checkpoint>(Checkpoint{
-        .options = options_,
-        .theta = std::move(theta_),
-        .predictor = std::make_shared<const Predictor>(*std::move(state_), std::move(scaling_)),
-        .targets = targets_,
-        .batches = report_.batch,
-        .curvature = std::move(curvature_)});
-  }
-
-  [[nodiscard]] BatchReport report() {
-    report_.inducing = state_->size();
-    if (report_.optimum && report_.lower_bound) {
-      report_.gap = *report_.optimum - *report_.lower_bound;
-    }
-    report_.kernel = theta_.kernel.to_string();
-    report_.noise_variance = theta_.noise();
-    report_.jitter = state_->jitter;
-    return report_;
-  }
-
- private:
-  [[nodiscard]] const State& old() const {
-    return model_.predictor ? model_.predictor->state() : *nothing_;
-  }
-
-  [[nodiscard]] MinimizeOptions fit_options(Index M) const {
-    MinimizeOptions fit = options_.fit;
-    std::optional<double> alpha = report_.threshold;
-    if (!alpha && report_.optimum) {
-      alpha = kDefaultDelta * std::abs(*report_.optimum - *report_.noise_bound);
-    }
-    if (!alpha || !(options_.fit_tolerance > 0.0)) return fit;
-    // Under a θ_old that is all wrong, α is astronomical; a nat a row is as much as it may count.
-    const double nats = std::min(*alpha, static_cast<double>(X_.rows()));
-    const double rounding = std::min(rounding_error(old(), X_, M), kMostForRounding * nats);
-    fit.absolute_value_tolerance =
-        std::max({fit.absolute_value_tolerance, options_.fit_tolerance * nats, rounding});
-    return fit;
-  }
-
-  const Checkpoint& model_;
-  const ContinualGPOptions& options_;
-  const ObserveOptions& call_;
-  Scaling scaling_;
-  Matrix X_;                       // [N,D] in scaled units
-  Sites sites_ = Sites(Vector());  // likewise
-  TargetStatistics targets_;       // this batch's included
-  Hyperparameters theta_;          // θ_old, then θ
-  std::optional<State> nothing_;   // before the first batch
-  Selection selection_;
-  Curvature curvature_;
-  std::optional<State> state_;
-  BatchReport report_;
-};
+BatchReport report_of_waiting(const Checkpoint& held, Index rows) {
+  BatchReport report;
+  report.batch = held.batches;
+  report.rows = rows;
+  report.rows_seen = held.pending.X.rows();
+  report.inducing = held.predictor->size();
+  report.stop = SelectionStop::warm_up;
+  const State& state = held.predictor->state();
+  report.kernel = state.kernel.to_string();
+  report.noise_variance = state.noise_variance;
+  report.jitter = state.jitter;
+  return report;
+}
 
 }  // namespace
+
+ContinualGPOptions ContinualGPOptions::out_of_the_box() {
+  ContinualGPOptions options;
+  options.find_kernel = true;
+  options.scaling = Standardize::first_batch;
+  options.warm_up = 100;
+  options.refit_rows = 500;
+  options.reservoir = 500;
+  options.weigh_past = true;
+  options.prune = 0.05;
+  options.selection = Vips{.floor = 1e-3, .max_inducing = 1000};
+  return options;
+}
 
 void ContinualGPOptions::validate() const {
   constexpr std::string_view kWhere = "ContinualGP";
@@ -211,6 +125,13 @@ void ContinualGPOptions::validate() const {
   fit.validate(kWhere);
   if (refit_every < 0) {
     invalid("{}: refit_every is {}, but must be 0 (never) or more", kWhere, refit_every);
+  }
+  for (const auto& [name, value] :
+       {std::pair{"warm_up", warm_up}, {"refit_rows", refit_rows}, {"reservoir", reservoir}}) {
+    if (value < 0) invalid("{}: {} is {}, but must be 0 or more", kWhere, name, value);
+  }
+  if (!(prune >= 0.0) || !std::isfinite(prune)) {
+    invalid("{}: prune is {}, but must be 0 or more, and finite", kWhere, prune);
   }
   if (!(fit_tolerance >= 0.0) || !std::isfinite(fit_tolerance)) {
     invalid("{}: fit_tolerance is {}, but must be 0 or more, and finite", kWhere, fit_tolerance);
@@ -226,7 +147,9 @@ void ContinualGP::Checkpoint::validate() const {
     invalid("ContinualGP: {} batches of {} rows, but must have at least a row in each batch",
             batches, targets.count);
   }
-  if (predictor && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
+  const bool waiting = pending.X.rows() > 0;
+  const bool begun = predictor && (!waiting || pending.base);
+  if (begun && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
     invalid("ContinualGP: the kernel has {} parameters, but must have {} as that of the state",
             theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
   }
@@ -238,9 +161,17 @@ ContinualGP::ContinualGP(ContinualGPOptions options)
                              .predictor = nullptr,
                              .targets = {},
                              .batches = 0,
-                             .curvature = {}}) {}
+                             .curvature = {},
+                             .reservoir = {},
+                             .pending = {}}) {}
 
 ContinualGP::ContinualGP(Checkpoint checkpoint) {
+  const bool warming_up = checkpoint.pending.X.rows() > 0 && !checkpoint.pending.base;
+  if (warming_up && !checkpoint.predictor) {
+    Pending rows = std::move(checkpoint.pending);
+    --checkpoint.batches;  // which hold() counts again
+    checkpoint = hold(checkpoint, std::move(rows));
+  }
   checkpoint.validate();
   model_ = std::make_shared<const Checkpoint>(std::move(checkpoint));
 }
@@ -253,14 +184,36 @@ ContinualGP& ContinualGP::operator=(const ContinualGP& other) {
 }
 
 BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
-                                 const ObserveOptions& options) {
+                                 const ObserveOptions& call) {
   const std::shared_ptr<const Checkpoint> before = checkpoint();
-  Update update(*before, options);
-  update.prepare(X, y);
-  update.select();
-  update.fit();
-  BatchReport report = update.report();
-  std::shared_ptr<const Checkpoint> after = update.commit();
+  const ContinualGPOptions& options = before->options;
+  check_batch(*before, X, y, call.weights);
+  Pending rows = with_batch(*before, X, y, call.weights);
+  BatchReport report;
+  std::shared_ptr<const Checkpoint> after;
+  if (!rows.base && should_wait(options, rows)) {
+    after = std::make_shared<const Checkpoint>(hold(*before, std::move(rows)));
+    report = report_of_waiting(*after, X.rows());
+  } else {
+    // Few rows are learnt on top of the model as it is, with θ held; many, together with those that
+    // waited for it, on top of the model before the first of them.
+    const bool few = rows.base && rows.X.rows() < options.refit_rows;
+    Update update(*before, few ? before->predictor : rows.base,
+                  few ? before->targets : rows.base_targets, call.should_stop);
+    if (few) {
+      update.prepare(X, y, call.weights);
+    } else {
+      update.prepare(rows.X, rows.y, rows.weights);
+      update.replay();
+    }
+    update.select();
+    update.absorb(!few);
+    report = update.report(before->batches + 1, X.rows());
+    report.warnings = warnings(*before, report, rows);
+    Checkpoint next = update.commit();
+    if (few) next.pending = std::move(rows);
+    after = std::make_shared<const Checkpoint>(std::move(next));
+  }
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);
   return report;

@@ -35,6 +35,12 @@ struct Rest {
   Size i;
   Size count;
 
+// By a masked access where that leaves alone what the mask hides, elsewhere through a padded copy.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  HWY_INLINE V load(const double* p) const { return hn::MaskedLoad(mask(), d, p + i); }
+  HWY_INLINE void store(V v, double* p) const { hn::BlendedStore(v, mask(), d, p + i); }
+  HWY_INLINE hn::Mask<D> mask() const { return hn::FirstN(d, static_cast<std::size_t>(count)); }
+#else
   HWY_INLINE V load(const double* p) const {
     HWY_ALIGN double padded[kLanes] = {};
     std::copy_n(p + i, count, padded);
@@ -45,6 +51,7 @@ struct Rest {
     hn::Store(v, d, padded);
     std::copy_n(padded, count, p + i);
   }
+#endif
 };
 
 /// Calls body(part) for each register's worth of n numbers. An entry is computed by the same

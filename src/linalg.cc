@@ -8,6 +8,7 @@
 #include "blas.h"
 #include "check.h"
 #include "parallel.h"
+#include "rotation.h"
 #include "small_triangle.h"
 
 namespace ample {
@@ -404,14 +405,7 @@ void update_cholesky(Eigen::Ref<Matrix> L, const MatrixRef& R) {
       const double cosine = L(k, k) / r;
       const double sine = x[k] / r;
       L(k, k) = r;
-      const Index below = M - k - 1;
-      auto column = L.col(k).tail(below);
-      auto rest = x.tail(below);
-      for (Index i = 0; i < below; ++i) {
-        const double l = column[i];
-        column[i] = cosine * l + sine * rest[i];
-        rest[i] = cosine * rest[i] - sine * l;
-      }
+      rotate(L.col(k).data() + k + 1, x.data() + k + 1, M - k - 1, cosine, sine);
     }
   }
 }

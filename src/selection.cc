@@ -20,6 +20,8 @@ std::string_view to_string(SelectionStop stop) {
       return "cap";
     case SelectionStop::size:
       return "size";
+    case SelectionStop::warm_up:
+      return "warm-up";
   }
   AMPLE_ASSERT(false);
 }

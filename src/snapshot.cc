@@ -34,6 +34,7 @@ constexpr int kFormatVersion = 2;
 constexpr std::string_view kStartPrefix = "start.";
 constexpr std::string_view kSettingPrefix = "selection.";
 constexpr std::string_view kNotePrefix = "note.";
+constexpr const char* kBasePrefix = "base.";
 
 // Far beyond any model, and far from overflow.
 constexpr Index kLargestCount = Index{1} << 52;
@@ -84,6 +85,12 @@ void write(Writer& out, const ContinualGPOptions& options) {
     out.number(fmt::format("{}{}", kSettingPrefix, name), value);
   }
   out.flag("search_start", options.search_start);
+  out.flag("find_kernel", options.find_kernel);
+  out.number("warm_up", options.warm_up);
+  out.number("refit_rows", options.refit_rows);
+  out.number("reservoir", options.reservoir);
+  out.flag("weigh_past", options.weigh_past);
+  out.number("prune", options.prune);
   out.number("refit_every", options.refit_every);
   out.text("standardize", scaling_text(options));
   out.number("seed", options.seed);
@@ -105,14 +112,37 @@ void write(Writer& out, const Scaling& scaling) {
 
 // L_D and w follow from A and c, but not to the last bit once they were updated point by point. F
 // follows from them.
-void write(Writer& out, const State& state) {
-  out.matrix("Z", state.Z);
-  out.matrix("L", state.L);
-  out.matrix("A", state.A);
-  out.vector("c", state.c);
-  out.matrix("L_D", state.L_D);
-  out.vector("w", state.w);
-  out.number("jitter", state.jitter);
+void write(Writer& out, const State& state, const std::string& prefix) {
+  out.matrix(prefix + "Z", state.Z);
+  out.matrix(prefix + "L", state.L);
+  out.matrix(prefix + "A", state.A);
+  out.vector(prefix + "c", state.c);
+  out.matrix(prefix + "L_D", state.L_D);
+  out.vector(prefix + "w", state.w);
+  out.number(prefix + "jitter", state.jitter);
+}
+
+void write(Writer& out, const TargetStatistics& targets, const std::string& prefix) {
+  out.number(prefix + "rows_seen", targets.count);
+  out.number(prefix + "targets.mean", targets.mean);
+  out.number(prefix + "targets.m2", targets.m2);
+}
+
+void write(Writer& out, const Reservoir& reservoir) {
+  if (reservoir.size() == 0) return;
+  out.matrix("reservoir_X", reservoir.X);
+  out.vector("reservoir_y", reservoir.y);
+  out.number("reservoir.seen", reservoir.seen);
+}
+
+void write(Writer& out, const ContinualGP::Pending& pending) {
+  if (pending.X.rows() == 0) return;
+  out.matrix("pending_X", pending.X);
+  out.vector("pending_y", pending.y);
+  if (pending.weights.size() > 0) out.vector("pending_weights", pending.weights);
+  if (!pending.base) return;
+  write(out, pending.base->state(), kBasePrefix);
+  write(out, pending.base_targets, kBasePrefix);
 }
 
 void write(Writer& out, const Curvature& curvature) {
@@ -141,11 +171,13 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
   write(out, model.options);
   write(out, model.theta, "");
   out.number("batches", model.batches);
-  out.number("rows_seen", model.targets.count);
-  out.number("targets.mean", model.targets.mean);
-  out.number("targets.m2", model.targets.m2);
-  if (model.predictor) {
-    write(out, model.predictor->state());
+  write(out, model.targets, "");
+  write(out, model.reservoir);
+  write(out, model.pending);
+  // What a model predicts while it warms up follows from the rows that it holds.
+  const bool warming_up = model.pending.X.rows() > 0 && !model.pending.base;
+  if (model.predictor && !warming_up) {
+    write(out, model.predictor->state(), "");
     write(out, model.predictor->scaling());
   } else if (const auto* given = std::get_if<Scaling>(&model.options.scaling)) {
     write(out, *given);
@@ -281,12 +313,21 @@ SelectionMethod read_selection(Reader& in, const std::optional<SelectionMethod>&
   return custom ? *custom : make_selection(name, settings);
 }
 
-ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom) {
+ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom,
+                                int format_version) {
   constexpr int kMost = std::numeric_limits<int>::max();
   ContinualGPOptions options;
   options.start = read_hyperparameters(in, kStartPrefix);
   options.selection = read_selection(in, custom);
   options.search_start = in.flag("search_start");
+  if (format_version >= 2) {
+    options.find_kernel = in.flag("find_kernel");
+    options.warm_up = in.count("warm_up", Index{0}, kLargestCount);
+    options.refit_rows = in.count("refit_rows", Index{0}, kLargestCount);
+    options.reservoir = in.count("reservoir", Index{0}, kLargestCount);
+    options.weigh_past = in.flag("weigh_past");
+    options.prune = in.number("prune");
+  }
   options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
   options.seed = in.count<std::uint64_t>("seed", 0, std::numeric_limits<std::uint64_t>::max());
   options.fit_tolerance = in.number("fit_tolerance");
@@ -369,17 +410,18 @@ void check_prior(const State& state) {
 /// is O(M³) here: L is the kernel's by the way a state comes to be, and D has been factorised.
 enum class Origin { file, model };
 
-State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int format_version) {
-  Matrix Z = in.matrix("Z");
+State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int format_version,
+                 const std::string& prefix) {
+  Matrix Z = in.matrix(prefix + "Z");
   const Index M = Z.rows();
   theta.kernel.check_dimension(Z.cols());
   // The very kernel of θ, not a copy of equal value: the bound knows by it that θ has not moved.
   State state = State::empty(theta.kernel, theta.noise(), Z.cols());
   state.Z = std::move(Z);
-  state.L = in.matrix("L");
-  state.A = in.matrix("A");
-  state.c = in.vector("c");
-  state.jitter = in.number("jitter", 0.0);
+  state.L = in.matrix(prefix + "L");
+  state.A = in.matrix(prefix + "A");
+  state.c = in.vector(prefix + "c");
+  state.jitter = in.number(prefix + "jitter", 0.0);
   check_shape("L", state.L, M, M);
   check_shape("A", state.A, M, M);
   check_shape("c", state.c, M, 1);
@@ -391,8 +433,8 @@ State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int fo
   }
   const bool has_factor = format_version >= 2;
   if (has_factor) {
-    state.L_D = in.matrix("L_D");
-    state.w = in.vector("w");
+    state.L_D = in.matrix(prefix + "L_D");
+    state.w = in.vector(prefix + "w");
     check_shape("L_D", state.L_D, M, M);
     check_shape("w", state.w, M, 1);
     check_triangle("L_D", state.L_D);
@@ -420,12 +462,36 @@ Curvature read_curvature(Reader& in) {
   return curvature;
 }
 
-TargetStatistics read_targets(Reader& in) {
+TargetStatistics read_targets(Reader& in, const std::string& prefix) {
   TargetStatistics targets;
-  targets.count = in.count("rows_seen", Index{0}, kLargestCount);
-  targets.mean = in.number("targets.mean");
-  targets.m2 = in.number("targets.m2", 0.0);
+  targets.count = in.count(prefix + "rows_seen", Index{0}, kLargestCount);
+  targets.mean = in.number(prefix + "targets.mean");
+  targets.m2 = in.number(prefix + "targets.m2", 0.0);
   return targets;
+}
+
+Reservoir read_reservoir(Reader& in) {
+  Reservoir reservoir;
+  if (!in.has_tensor("reservoir_X")) return reservoir;
+  reservoir.X = in.matrix("reservoir_X");
+  reservoir.y = in.vector("reservoir_y");
+  reservoir.seen = in.count("reservoir.seen", reservoir.size(), kLargestCount);
+  check_shape("reservoir_y", reservoir.y, reservoir.size(), 1);
+  return reservoir;
+}
+
+/// The rows alone; what they come on top of is read where the scaling is known.
+ContinualGP::Pending read_pending(Reader& in) {
+  ContinualGP::Pending pending;
+  if (!in.has_tensor("pending_X")) return pending;
+  pending.X = in.matrix("pending_X");
+  pending.y = in.vector("pending_y");
+  check_shape("pending_y", pending.y, pending.X.rows(), 1);
+  if (in.has_tensor("pending_weights")) {
+    pending.weights = in.vector("pending_weights");
+    static_cast<void>(Sites(pending.y, pending.weights));  // throws unless they are weights
+  }
+  return pending;
 }
 
 Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
@@ -439,12 +505,14 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
     reject("format version {}, written by Ample {}; expected at most {}: this is Ample {}",
            format_version, ample_version, kFormatVersion, version());
   }
-  ContinualGP::Checkpoint model{.options = read_options(in, custom),
+  ContinualGP::Checkpoint model{.options = read_options(in, custom, format_version),
                                 .theta = read_hyperparameters(in, ""),
                                 .predictor = nullptr,
-                                .targets = read_targets(in),
+                                .targets = read_targets(in, ""),
                                 .batches = in.count("batches", Index{0}, kLargestCount),
-                                .curvature = read_curvature(in)};
+                                .curvature = read_curvature(in),
+                                .reservoir = read_reservoir(in),
+                                .pending = read_pending(in)};
   const std::string scaling = in.text("standardize");
   if (scaling == kScalingFirstBatch) {
     model.options.scaling = Standardize::first_batch;
@@ -452,9 +520,17 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
     reject("standardize is '{}', expected {}, {} or {}", shown(scaling), kScalingNone,
            kScalingFirstBatch, kScalingGiven);
   }
-  if (model.batches > 0) {
-    State state = read_state(in, model.theta, origin, format_version);
+  const bool has_base = in.has_tensor(kBasePrefix + std::string("Z"));
+  const bool warming_up = model.pending.X.rows() > 0 && !has_base;
+  if (model.batches > 0 && !warming_up) {
+    State state = read_state(in, model.theta, origin, format_version, "");
     model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));
+    if (has_base) {
+      model.pending.base = std::make_shared<const Predictor>(
+          read_state(in, model.theta, origin, format_version, kBasePrefix),
+          model.predictor->scaling());
+      model.pending.base_targets = read_targets(in, kBasePrefix);
+    }
     if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
   } else if (scaling == kScalingGiven) {
     model.options.scaling = read_scaling(in);

@@ -36,7 +36,7 @@ class Data : public ample::testing::ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    program_ = AMPLE_REPRODUCE;
+    program_ = paths::reproduce();
     command_words_ = 2;
     static const fs::path found = ample::testing::data_dir();  // before AMPLE_DATA is changed
     original_ = found;

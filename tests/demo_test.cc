@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ample/snapshot.h"
+#include "support/paths.h"
 
 namespace ample::cli {
 namespace {
@@ -46,7 +47,7 @@ class Demo : public testing::Test {
     const std::string out = folder_ / "out";
     const std::string err = folder_ / "err";
     const int status =
-        std::system((std::string(AMPLE_PROGRAM) + " demo " + arguments + " --output '" +
+        std::system((std::string(paths::program()) + " demo " + arguments + " --output '" +
                      (folder_ / output).string() + "' >'" + out + "' 2>'" + err + "'")
                         .c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(out), read(err)};
@@ -157,7 +158,8 @@ TEST_F(Demo, WhatItSuggestsWorks) {
   for (std::string line; std::getline(stream, line);) {
     if (!line.starts_with("  ample ")) continue;
     ++commands;
-    const std::string command = "cd '" + folder_.string() + "' && " + std::string(AMPLE_PROGRAM) +
+    const std::string command = "cd '" + folder_.string() + "' && " +
+                                std::string(paths::program()) +
                                 line.substr(std::string("  ample").size());
     EXPECT_EQ(std::system(("{ " + command + "\n} >/dev/null").c_str()), 0) << line;
   }

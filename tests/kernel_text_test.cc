@@ -18,6 +18,7 @@
 
 #include "ample/kernel.h"
 #include "kernel_types.h"
+#include "support/paths.h"
 
 namespace ample {
 namespace {
@@ -490,7 +491,7 @@ std::vector<std::string> fenced_lines(const std::string& page, const std::string
 }
 
 TEST(KernelsPage, IsTrue) {
-  std::ifstream file(AMPLE_SOURCE_DIR "/docs/kernels.md");
+  std::ifstream file(std::string(paths::source_dir()) + "/docs/kernels.md");
   std::stringstream page;
   page << file.rdbuf();
   const std::string text = page.str();
@@ -501,7 +502,7 @@ TEST(KernelsPage, IsTrue) {
   EXPECT_EQ(fenced_lines(text, "error"), std::vector{error_of("se(variance=1, lenghtscale=2)")});
 
   // The kernel of one's own is the one that tests/package compiles and runs.
-  std::ifstream example(AMPLE_SOURCE_DIR "/tests/package/custom_kernel.cc");
+  std::ifstream example(std::string(paths::source_dir()) + "/tests/package/custom_kernel.cc");
   std::stringstream code;
   code << example.rdbuf();
   EXPECT_NE(text.find("```cpp\n" + code.str() + "```\n"), std::string::npos);

@@ -20,6 +20,7 @@
 
 #include "ample/snapshot.h"
 #include "interrupt.h"
+#include "support/paths.h"
 #include "support/program.h"
 #include "support/random.h"
 
@@ -63,7 +64,7 @@ class Reliability : public testing::ProgramTest {
 
   /// By a shell, in the folder, with `ample` in $AMPLE.
   [[nodiscard]] Result shell(const std::string& command) const {
-    ::setenv("AMPLE", AMPLE_PROGRAM, 1);
+    ::setenv("AMPLE", paths::program(), 1);
     Program program(folder_, {"-c", command}, -1, "/bin/sh");
     return program.wait();
   }

@@ -324,7 +324,7 @@ TEST_F(ResultFile, ReadingMakesNoFileAndWritesNone) {
 
 class Reproduce : public ample::testing::ProgramTest {
  protected:
-  Reproduce() { program_ = AMPLE_REPRODUCE; }
+  Reproduce() { program_ = paths::reproduce(); }
 
   /// Runs what must work; it tells its progress on standard error.
   [[nodiscard]] Result complete(const Arguments& arguments) const {

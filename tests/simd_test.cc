@@ -16,6 +16,7 @@
 #include "blas.h"
 #include "kernel_loops.h"
 #include "linalg.h"
+#include "rotation.h"
 #include "small_triangle.h"
 #include "support/message.h"
 #include "support/random.h"
@@ -60,8 +61,7 @@ void expect_near(double got, Exact expected, double units) {
 
 const std::vector<Size> kLengths{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 70};
 
-// --- Which target
-// ---------------------------------------------------------------------------------
+// --- Which target -------------------------------------------------------------------------------
 
 TEST(Simd, TheTargetIsTheWidestOrWhatTheEnvironmentSays) {
   ASSERT_FALSE(simd::targets().empty());
@@ -127,8 +127,7 @@ TEST(Simd, BlasUsesRegistersOfTheSameWidth) {
   }
 }
 
-// --- The loops of the kernels
-// ---------------------------------------------------------------------
+// --- The loops of the kernels -------------------------------------------------------------------
 
 struct Profile {
   std::string name;
@@ -376,8 +375,23 @@ TEST(Simd, SinesEqualTextbookCode) {
   });
 }
 
-// --- Small triangles
-// ------------------------------------------------------------------------------
+TEST(Simd, RotationsEqualTextbookCode) {
+  on_every_target([] {
+    for (const Size n : kLengths) {
+      const Numbers a = random_numbers(n, -1.0, 1.0, 14);
+      const Numbers b = random_numbers(n, -1.0, 1.0, 15);
+      Numbers u = a;
+      Numbers v = b;
+      rotate(u.data(), v.data(), n, 0.6, 0.8);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_NEAR(u[i], 0.6 * a[i] + 0.8 * b[i], 4.0 * kUlp);
+        EXPECT_NEAR(v[i], 0.6 * b[i] - 0.8 * a[i], 4.0 * kUlp);
+      }
+    }
+  });
+}
+
+// --- Small triangles ----------------------------------------------------------------------------
 
 /// A matrix in column-major order with some rows of padding, which nothing may touch.
 struct Block {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ample/optimizer.h"
 #include "ample/selection.h"
@@ -31,6 +32,12 @@ struct BatchReport {
   std::string kernel;                 // after the fit, in text form
   double noise_variance = 0.0;        // after the fit
   double jitter = 0.0;
+  double past_weight = 1.0;        // γ: what a row of the past counts from now on
+  double pruned_nats = 0.0;        // what removing points after the batch cost
+  std::optional<double> coverage;  // share of the batch in its 95 % intervals, before it was
+                                   // learnt; computed with a reservoir only
+  std::string found_kernel;           // the candidates compared, if a kernel was found
+  std::vector<std::string> warnings;  // what a user should know; one sentence each
   bool refitted = false;
   MinimizeSummary fit;  // empty if not refitted
   double seconds_select = 0.0;
@@ -57,6 +64,11 @@ void for_each_report_field(Visitor&& visit) {
   visit("kernel", &BatchReport::kernel);
   visit("noise_variance", &BatchReport::noise_variance);
   visit("jitter", &BatchReport::jitter);
+  visit("past_weight", &BatchReport::past_weight);
+  visit("pruned_nats", &BatchReport::pruned_nats);
+  visit("coverage", &BatchReport::coverage);
+  visit("found_kernel", &BatchReport::found_kernel);
+  visit("warnings", &BatchReport::warnings);
   visit("refitted", &BatchReport::refitted);
   visit("seconds_select", &BatchReport::seconds_select);
   visit("seconds_fit", &BatchReport::seconds_fit);

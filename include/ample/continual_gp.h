@@ -21,6 +21,7 @@
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
 #include "ample/predictor.h"
+#include "ample/reservoir.h"
 #include "ample/scaling.h"
 #include "ample/selection.h"
 #include "ample/target_statistics.h"
@@ -46,11 +47,38 @@ struct ContinualGPOptions {
   /// estimators enable this when no kernel is given.
   bool search_start = false;
 
+  /// Find a kernel for the first rows instead: family, lengthscales, noise, by the evidence. Of
+  /// `start` only the bounds of the noise variance are then used.
+  bool find_kernel = false;
+
+  /// Rows that are held before the model begins, so that scaling and start do not hang on a handful
+  /// of them. Until then predictions come from an exact model of the rows held. 0: the first batch
+  /// begins, whatever its size.
+  Index warm_up = 0;
+
   /// How inducing points are chosen.
   SelectionMethod selection = Vips{};
 
   /// Refit the hyperparameters after every k-th batch, beginning with the first; 0: never.
   Index refit_every = 1;
+
+  /// Rows from one refit to the next, for streams of small batches: until so many have come, each
+  /// batch is learnt at once with the hyperparameters held. Then all of them are learnt anew, as
+  /// one batch, from the model before the first of them; so the cut into batches hardly matters.
+  /// 0: every batch is complete in itself.
+  Index refit_rows = 0;
+
+  /// Rows of the past that are kept, a sample of all, to fit the hyperparameters to by their exact
+  /// evidence instead of by the bound. 0: none is kept.
+  Index reservoir = 0;
+
+  /// Let each batch decide by its evidence how much of the past to believe: every past row counts
+  /// γ ≤ 1 rows from then on, where that makes the batch more probable by three nats or more.
+  bool weigh_past = false;
+
+  /// β: after each batch, remove the cheapest inducing points as long as that costs at most β α
+  /// nats in all (pruning.h). The batch then loses at most (1 + β) α.
+  double prune = 0.0;
 
   /// By the first batch, not at all, or as given.
   std::variant<Standardize, Scaling> scaling = Standardize::none;
@@ -64,6 +92,11 @@ struct ContinualGPOptions {
 
   /// For selection methods that draw random numbers.
   std::uint64_t seed = 0;
+
+  /// What suits a stranger's data: what the program and the Python estimators use when no kernel is
+  /// given. Data are standardised, the kernel is found, hyperparameters come from a reservoir of
+  /// 500 rows.
+  [[nodiscard]] static ContinualGPOptions out_of_the_box();
 
   /// Throws std::invalid_argument for a value out of range. The model's constructors call it.
   void validate() const;
@@ -86,6 +119,16 @@ struct ObserveOptions {
 /// it was after the last whole batch. Calls of observe() must not overlap.
 class ContinualGP {
  public:
+  /// Rows that a refit is still to come for, in the units of the data.
+  struct Pending {
+    Matrix X;        // [N,D]
+    Vector y;        // [N]
+    Vector weights;  // [N]; empty if all are 1
+    /// The model before the first of them; null while the model warms up.
+    std::shared_ptr<const Predictor> base;
+    TargetStatistics base_targets;
+  };
+
   /// All that a model is: what it takes to go on as if it had never stopped.
   struct Checkpoint {
     ContinualGPOptions options;
@@ -94,12 +137,15 @@ class ContinualGP {
     TargetStatistics targets;                    // of the scaled targets
     Index batches = 0;
     Curvature curvature;
+    Reservoir reservoir;
+    Pending pending;
 
     /// Throws std::invalid_argument unless all parts fit together.
     void validate() const;
   };
 
   explicit ContinualGP(ContinualGPOptions options = {});
+  /// A checkpoint that warms up may leave its predictor out: it follows from the rows pending.
   explicit ContinualGP(Checkpoint checkpoint);
   ContinualGP(const ContinualGP& other) : model_(other.checkpoint()) {}
   ContinualGP(ContinualGP&& other) noexcept : model_(other.checkpoint()) {}

@@ -47,6 +47,7 @@ enum class SelectionStop {
   rounding,      // the bound has no digits left to measure the gap by
   cap,           // the user's limit on M was reached
   size,          // a method of fixed size has that size
+  warm_up,       // none yet: rows are held until there are enough to begin
 };
 std::string_view to_string(SelectionStop stop);
 

@@ -20,6 +20,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "support/paths.h"
+
 namespace ample::testing {
 
 namespace fs = std::filesystem;
@@ -48,7 +50,7 @@ class Program {
  public:
   /// Its output goes to files in the folder or, if given, to `screen`.
   Program(const fs::path& folder, const Arguments& arguments, int screen = -1,
-          std::string name = AMPLE_PROGRAM)
+          std::string name = paths::program())
       : folder_(folder) {
     std::array<int, 2> input{};
     if (::pipe2(input.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
@@ -176,7 +178,7 @@ class ProgramTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  std::string program_ = AMPLE_PROGRAM;
+  std::string program_ = paths::program();
   std::size_t command_words_ = 1;  // how many arguments name the command
 };
 

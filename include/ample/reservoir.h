@@ -1,0 +1,25 @@
+// A bounded sample of all rows so far, each row seen being equally likely to be in it (Vitter 1985,
+// algorithm R). The rows in it depend on their order alone, not on how they were cut into batches.
+//
+// Hyperparameters can be fitted to it by the exact evidence: O(R³) whatever the size of the model,
+// and a stream that begins untypically is not held to its beginning.
+#pragma once
+
+#include <cstdint>
+
+#include "ample/types.h"
+
+namespace ample {
+
+struct Reservoir {
+  Matrix X;        // [R,D], in scaled units
+  Vector y;        // [R]
+  Index seen = 0;  // rows that were offered
+
+  [[nodiscard]] Index size() const { return X.rows(); }
+
+  /// Offers the rows of a batch to a sample of at most `capacity` rows.
+  void offer(const MatrixRef& X_new, const VectorRef& y_new, Index capacity, std::uint64_t seed);
+};
+
+}  // namespace ample

@@ -1,0 +1,275 @@
+#include "update.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ample/bound.h"
+#include "ample/forgetting.h"
+#include "ample/optimum.h"
+#include "ample/pruning.h"
+#include "check.h"
+#include "evidence_fit.h"
+#include "fit.h"
+#include "start_search.h"
+#include "stopwatch.h"
+
+namespace ample {
+namespace {
+
+// For a method that does not compute L* itself it is computed here, if that is cheap.
+constexpr Index kCheapOptimum = 2000;
+
+// Cap on the rounding allowance, as a share of α. Where θ_old leaves the bound no correct digits,
+// an uncapped allowance would stop the refit, which is the only way to recover.
+constexpr double kMostForRounding = 0.01;
+
+// The share of |L* − L_noise| that stands in for α with a method that has none: the paper's δ.
+constexpr double kDefaultDelta = 0.035;
+
+// Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
+constexpr int kReplayEvaluations = 15;
+
+// γ, how much a past row counts, is taken from these; less than 1 only for so many nats.
+constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
+constexpr double kNatsToForget = 3.0;
+
+// From here on so little of the past is believed that the reservoir says more.
+constexpr double kRelearn = 0.01;
+
+/// By how much rounding may change the bound, in nats. The factor of K_bb is that of a matrix
+/// whose diagonal is off by M units in the last place of the prior variance k, and each row of the
+/// batch sees that over 2σ². Only data almost without noise make this worth a word: for naval, k/σ²
+/// = 1e9, it is 0.1 nats at M = 2000, and the gradient has no digits left where the value has none.
+double rounding_error(const State& old, const Matrix& X, Index M) {
+  constexpr double kUnit = std::numeric_limits<double>::epsilon();
+  return 0.5 * kUnit * static_cast<double>(M) * old.kernel.diagonal(X).sum() / old.noise_variance;
+}
+
+Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, const VectorRef& y) {
+  if (const auto* given = std::get_if<Scaling>(&options.scaling)) return *given;
+  return std::get<Standardize>(options.scaling) == Standardize::first_batch
+             ? Scaling::standardize(X, y)
+             : Scaling::identity(X.cols());
+}
+
+/// The share of targets inside the 95 % intervals of the predictions.
+double share_covered(const Predictor& predictor, const MatrixRef& X, const VectorRef& y) {
+  constexpr double kNormal = 1.959963984540054;  // the quantile
+  const Prediction p = predictor.predict(X, Target::observation);
+  const auto distance = (y - p.mean).array().abs();
+  return static_cast<double>((distance <= kNormal * p.variance.array().sqrt()).count()) /
+         static_cast<double>(y.size());
+}
+
+}  // namespace
+
+Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
+               const TargetStatistics& base_targets, const ShouldStop& should_stop)
+    : model_(model),
+      options_(model.options),
+      should_stop_(should_stop),
+      base_(std::move(base)),
+      sites_(Vector()),
+      targets_(base_targets),
+      theta_(model.theta),
+      reservoir_(model.reservoir),
+      curvature_(model.curvature) {}
+
+const State& Update::old() const { return own_old_ ? *own_old_ : base_->state(); }
+
+void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights) {
+  if (base_) {
+    scaling_ = base_->scaling();
+    if (options_.reservoir > 0) report_.coverage = share_covered(*base_, X, y);
+  } else {
+    if (!options_.find_kernel) theta_.kernel.check_dimension(X.cols());
+    scaling_ = first_scaling(options_, X, y);
+    scaling_.check(X.cols());
+  }
+  X_ = scaling_.inputs(X);
+  const Vector targets = scaling_.targets(y);
+  sites_ = weights.size() > 0 ? Sites(targets, weights) : Sites(targets);
+  targets_.observe(targets);
+  if (!base_) own_old_.emplace(State::empty(SquaredExponential{}, 1.0, X.cols()));
+  report_.inducing_before = base_ ? base_->size() : 0;
+}
+
+void Update::replay() {
+  const Stopwatch watch;
+  if (!base_) {
+    if (options_.find_kernel) {
+      FoundKernel found = find_kernel(options_.start, X_, sites_.target, should_stop_);
+      theta_ = std::move(found.theta);
+      report_.found_kernel = std::move(found.comparison);
+    } else if (options_.search_start) {
+      theta_ = search_lengthscales(theta_, X_, sites_);
+    }
+    own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
+  }
+  if (options_.reservoir > 0) refit_to_reservoir();
+  if (base_ && options_.weigh_past) weigh_past();
+  report_.seconds_fit += watch.seconds();
+}
+
+void Update::refit_to_reservoir() {
+  const bool found = !base_ && options_.find_kernel;  // by the same evidence of the same rows
+  reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+  if (found || options_.refit_every == 0 || model_.batches % options_.refit_every != 0 ||
+      theta_.size() == 0) {
+    return;
+  }
+  MinimizeOptions fit = options_.fit;
+  fit.max_evaluations = std::min(fit.max_evaluations, kReplayEvaluations);
+  fit.absolute_value_tolerance = std::max(fit.absolute_value_tolerance, 0.05);
+  EvidenceFit fitted =
+      fit_evidence(theta_, reservoir_.X, reservoir_.y, fit, &curvature_, should_stop_);
+  report_.refitted = true;
+  if (fitted.summary.usable()) carry_to(fitted.theta);
+  report_.fit = std::move(fitted.summary);
+}
+
+// With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
+void Update::carry_to(const Hyperparameters& theta) {
+  OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
+  if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
+  State carried = bound.absorb();
+  own_old_.emplace(std::move(carried));
+  theta_ = theta;
+}
+
+void Update::weigh_past() {
+  const auto evidence = TemperedEvidence::of(old(), X_, sites_.target);
+  if (!evidence) return;
+  const double believed = (*evidence)(1.0);
+  double best = believed + kNatsToForget;
+  for (const double gamma : kPastWeights) {
+    if (const double value = (*evidence)(gamma); value > best) {
+      best = value;
+      report_.past_weight = gamma;
+    }
+  }
+  if (report_.past_weight == 1.0) return;
+  if (report_.past_weight <= kRelearn && model_.reservoir.size() > 0) {
+    own_old_.emplace(relearn(model_.reservoir));
+  } else {
+    own_old_.emplace(temper(old(), report_.past_weight));
+  }
+}
+
+/// What the reservoir's rows say at θ, in place of a past that is no longer believed.
+State Update::relearn(const Reservoir& rows) const {
+  const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
+  const Selection selection =
+      options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
+  OnlineBound bound(nothing, rows.X, rows.y);
+  if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return nothing;
+  return bound.absorb();
+}
+
+void Update::select() {
+  const Stopwatch watch;
+  const auto seed = options_.seed + static_cast<std::uint64_t>(model_.batches) + 1;
+  const SelectionProblem problem{old(), X_, sites_, targets_, seed};
+  selection_ = options_.selection.select(problem);
+  check_columns("observe", "the selected Z", selection_.Z.cols(), X_.cols(), "the input dimension");
+  report_.noise_bound = selection_.noise_bound ? *selection_.noise_bound : noise_bound(problem);
+  report_.threshold = selection_.threshold;
+  report_.optimum = selection_.optimum;
+  if (!report_.optimum && X_.rows() <= kCheapOptimum) report_.optimum = optimum(old(), X_, sites_);
+  report_.lower_bound = selection_.lower_bound;
+  report_.inducing_added = selection_.added;
+  report_.inducing_removed = selection_.removed;
+  report_.stop = selection_.stop;
+  report_.seconds_select = watch.seconds();
+}
+
+void Update::absorb(bool refit) {
+  const Stopwatch watch;
+  OnlineBound bound(
+      old(), X_, sites_,
+      selection_.moving ? OnlineBound::Inducing::moving : OnlineBound::Inducing::fixed);
+  const bool started = selection_.factors.has_value() &&
+                       bound.start_from(selection_.Z, *std::exchange(selection_.factors, {}));
+  Matrix Z = std::move(selection_.Z);
+  bool is_there = started;
+  if (refit && options_.reservoir == 0 && options_.refit_every > 0 &&
+      model_.batches % options_.refit_every == 0 && (theta_.size() > 0 || selection_.moving)) {
+    report_.refitted = true;
+    Fitted fitted = fit(bound, started, theta_, Z, selection_.moving, fit_options(Z.rows()),
+                        curvature_, should_stop_);
+    is_there = fitted.bound_is_there;
+    if (fitted.summary.usable()) {
+      theta_ = std::move(fitted.theta);
+      Z = std::move(fitted.Z);
+      if (!report_.lower_bound) report_.lower_bound = -fitted.summary.initial_value;
+    }
+    report_.fit = std::move(fitted.summary);
+  }
+  if (!is_there && !bound.factorize(theta_.kernel, theta_.noise(), Z)) {
+    throw NumericalError(fmt::format(
+        "observe: batch {} cannot be factorised at {} and noise variance {}; standardise the "
+        "data, or raise the lower bound of the noise variance",
+        model_.batches + 1, theta_.kernel.to_string(), theta_.noise()));
+  }
+  report_.elbo = bound.value();
+  if (!report_.lower_bound) report_.lower_bound = bound.value();
+  state_.emplace(bound.absorb());
+  // The very kernel of the state, not one of equal value: the bound knows by it that θ has not
+  // moved.
+  theta_.kernel = state_->kernel;
+  theta_.noise_variance.value = state_->noise_variance;
+  if (refit) prune();
+  report_.seconds_fit += watch.seconds();
+}
+
+void Update::prune() {
+  if (options_.prune == 0.0 || !report_.threshold) return;
+  Pruned pruned = ample::prune(*state_, {.nats = options_.prune * *report_.threshold, .points = 1});
+  report_.inducing_removed += static_cast<Index>(pruned.removed.size());
+  report_.pruned_nats = pruned.nats;
+  state_.emplace(std::move(pruned.state));
+}
+
+MinimizeOptions Update::fit_options(Index M) const {
+  MinimizeOptions fit = options_.fit;
+  std::optional<double> alpha = report_.threshold;
+  if (!alpha && report_.optimum) {
+    alpha = kDefaultDelta * std::abs(*report_.optimum - *report_.noise_bound);
+  }
+  if (!alpha || !(options_.fit_tolerance > 0.0)) return fit;
+  // Under a θ_old that is all wrong, α is astronomical; a nat a row is as much as it may count.
+  const double nats = std::min(*alpha, static_cast<double>(X_.rows()));
+  const double rounding = std::min(rounding_error(old(), X_, M), kMostForRounding * nats);
+  fit.absolute_value_tolerance =
+      std::max({fit.absolute_value_tolerance, options_.fit_tolerance * nats, rounding});
+  return fit;
+}
+
+BatchReport Update::report(Index batch, Index rows) const {
+  BatchReport report = report_;
+  report.batch = batch;
+  report.rows = rows;
+  report.rows_seen = targets_.count;
+  report.inducing = state_->size();
+  if (report.optimum && report.lower_bound) report.gap = *report.optimum - *report.lower_bound;
+  report.kernel = theta_.kernel.to_string();
+  report.noise_variance = theta_.noise();
+  report.jitter = state_->jitter;
+  return report;
+}
+
+ContinualGP::Checkpoint Update::commit() {
+  return {.options = options_,
+          .theta = std::move(theta_),
+          .predictor = std::make_shared<const Predictor>(*std::move(state_), std::move(scaling_)),
+          .targets = targets_,
+          .batches = model_.batches + 1,
+          .curvature = std::move(curvature_),
+          .reservoir = std::move(reservoir_),
+          .pending = {}};
+}
+
+}  // namespace ample

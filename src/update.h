@@ -1,0 +1,62 @@
+// One batch on its way into a model: prepare → refit → select → absorb. Nothing that it does is
+// seen before it is whole.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "ample/continual_gp.h"
+
+namespace ample {
+
+class Update {
+ public:
+  /// Learns on top of `base`, which is null for the first batch.
+  Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
+         const TargetStatistics& base_targets, const ShouldStop& should_stop);
+
+  /// Scales the batch, and says how well the model foresaw it.
+  void prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights);
+
+  /// Finds the hyperparameters that do not need the bound, and carries the past to them: a kernel
+  /// for the first batch, those of the reservoir, how much of the past to believe.
+  void replay();
+
+  /// Chooses the inducing points, at θ_old.
+  void select();
+
+  /// Fits the hyperparameters to the bound if `refit`, and makes the state that remembers the batch
+  /// too. Then removes the points that are not worth their price.
+  void absorb(bool refit);
+
+  /// What happened, and the model after the batch.
+  [[nodiscard]] BatchReport report(Index batch, Index rows) const;
+  [[nodiscard]] ContinualGP::Checkpoint commit();
+
+ private:
+  [[nodiscard]] const State& old() const;
+  void refit_to_reservoir();
+  void carry_to(const Hyperparameters& theta);
+  void weigh_past();
+  [[nodiscard]] State relearn(const Reservoir& rows) const;
+  [[nodiscard]] MinimizeOptions fit_options(Index M) const;
+  void prune();
+
+  const ContinualGP::Checkpoint& model_;
+  const ContinualGPOptions& options_;
+  const ShouldStop& should_stop_;
+  std::shared_ptr<const Predictor> base_;
+  Scaling scaling_;
+  Matrix X_;                      // [N,D] in scaled units
+  Sites sites_;                   // likewise
+  TargetStatistics targets_;      // this batch's included
+  Hyperparameters theta_;         // θ_old, then θ
+  std::optional<State> own_old_;  // the past, if it is not that of base_ as it stands
+  Reservoir reservoir_;
+  Selection selection_;
+  Curvature curvature_;
+  std::optional<State> state_;
+  BatchReport report_;
+};
+
+}  // namespace ample

@@ -1,0 +1,82 @@
+#include "warnings.h"
+
+#include <cmath>
+
+#include "check.h"
+
+namespace ample {
+namespace {
+
+// Below this many rows, shares are noise.
+constexpr Index kFewRows = 50;
+
+void about_size(const BatchReport& report, std::vector<std::string>& out) {
+  if (report.rows_seen >= kFewRows && 10 * report.inducing >= 9 * report.rows_seen) {
+    out.push_back(fmt::format(
+        "nearly every row is an inducing point ({} of {}): the model finds no structure "
+        "that fewer could hold",
+        report.inducing, report.rows_seen));
+  }
+  if (report.stop == SelectionStop::cap && report.gap && report.threshold) {
+    out.push_back(
+        fmt::format("the limit on inducing points costs this batch {:.3g} nats, {:.3g} "
+                    "were asked for; raise max_inducing",
+                    *report.gap, *report.threshold));
+  }
+  if (report.stop == SelectionStop::rounding) {
+    out.push_back("the bound has no digits left to measure its gap by; standardise the data");
+  }
+}
+
+void about_bounds(const Hyperparameters& theta, const BatchReport& report,
+                  std::vector<std::string>& out) {
+  if (!report.refitted) return;
+  constexpr double kAt = 1.0 + 1e-6;
+  const Kernel kernel = Kernel::parse(report.kernel);
+  Hyperparameters now = theta;
+  now.kernel = kernel;
+  now.noise_variance.value = report.noise_variance;
+  for (const Parameter& p : now.parameters()) {
+    if (p.fixed) continue;
+    if (p.value <= p.lower * kAt || p.value >= p.upper / kAt) {
+      out.push_back(fmt::format("{} is at its bound {:.3g}", p.name, p.value));
+    }
+  }
+}
+
+void about_scaling(const ContinualGP::Pending& rows, std::vector<std::string>& out) {
+  if (rows.X.rows() < 2) return;
+  for (Index d = 0; d < rows.X.cols(); ++d) {
+    if ((rows.X.col(d).array() == rows.X(0, d)).all()) {
+      out.push_back(fmt::format("input {} is constant so far and tells nothing", d));
+    }
+  }
+  if ((rows.y.array() == rows.y[0]).all()) out.push_back("the target is constant so far");
+}
+
+void about_predictions(const BatchReport& report, Index rows, std::vector<std::string>& out) {
+  if (report.coverage && rows >= kFewRows && (*report.coverage < 0.85)) {
+    out.push_back(
+        fmt::format("only {:.0f} % of this batch lay in its 95 % intervals: the data have "
+                    "changed, or come in an order that hides what follows",
+                    100.0 * *report.coverage));
+  }
+  if (report.optimum && report.noise_bound && rows >= kFewRows &&
+      *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(rows)) {
+    out.push_back("the model explains nothing of this batch: the inputs do not tell the target");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const BatchReport& report,
+                                  const ContinualGP::Pending& rows) {
+  std::vector<std::string> out;
+  about_size(report, out);
+  about_bounds(before.options.start, report, out);
+  if (!rows.base) about_scaling(rows, out);
+  about_predictions(report, rows.X.rows(), out);
+  return out;
+}
+
+}  // namespace ample
