@@ -1,4 +1,5 @@
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,11 +37,32 @@ MinimizeOptions fit_options(int max_evaluations, double gradient_tolerance) {
   return options;
 }
 
-Model load_model(const std::string& path, const nb::object& selection) {
+/// `get` is given the method that the user gave in place of the stored one, if any.
+template <class Get>
+Model restored(const nb::object& selection, const Get& get) {
   Method method = Method::from(selection);
-  ContinualGP loaded = selection.is_none() ? load(path) : load(path, method.method);
-  if (selection.is_none()) method = {loaded.checkpoint()->options.selection, {}};
-  return {std::move(loaded), std::move(method)};
+  ContinualGP model = selection.is_none() ? get() : get(method.method);
+  if (selection.is_none()) method = {model.checkpoint()->options.selection, {}};
+  return {std::move(model), std::move(method)};
+}
+
+Model load_model(const std::string& path, const nb::object& selection) {
+  return restored(selection, [&](const auto&... method) { return load(path, method...); });
+}
+
+Model model_from_bytes(const nb::bytes& bytes, const nb::object& selection) {
+  return restored(selection, [&](const auto&... method) {
+    return from_bytes(std::string_view(bytes.c_str(), bytes.size()), method...);
+  });
+}
+
+nb::bytes model_to_bytes(const Model& gp, const Notes& notes) {
+  std::string bytes;
+  {
+    const nb::gil_scoped_release unlocked;
+    bytes = to_bytes(*gp.now(), notes);
+  }
+  return nb::bytes(bytes.data(), bytes.size());
 }
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
@@ -198,6 +220,7 @@ batches from one refit to the next, 0 for none.
           "path"_a, "notes"_a = Notes(), Unlocked(),
           "Writes a model file, which the C++ library and the program `ample` read too, and "
           "`safetensors` opens. `notes` are texts to keep beside the model.")
+      .def("to_bytes", &model_to_bytes, "notes"_a = Notes(), "What save() would write.")
       .def("__copy__", [](const Model& gp) { return gp; })
       .def("__repr__", [](const Model& model) {
         const auto gp = model.now();
@@ -208,6 +231,9 @@ batches from one refit to the next, 0 for none.
 
   m.def("load", &load_model, "path"_a, "selection"_a = nb::none(),
         "Reads a model file. A model with a selection method written in Python needs it again.");
+  m.def("from_bytes", &model_from_bytes, "bytes"_a, "selection"_a = nb::none(),
+        "The model that to_bytes() or the content of a model file describes. As with load(), a "
+        "selection method written in Python is needed again.");
   m.def(
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");

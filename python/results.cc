@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ample/batch_report.h"
 #include "bindings.h"
 
 namespace ample::python {
@@ -11,7 +12,7 @@ namespace {
 template <class Struct, class Field>
 using Member = Field Struct::*;
 
-/// Calls `field(name, member)` for each; all uses of a report's fields go through this list.
+/// Calls `field(name, member)` for each, as for_each_report_field does.
 template <class Use>
 void fields_of_summary(const Use& field) {
   field("termination", &MinimizeSummary::termination);
@@ -23,30 +24,6 @@ void fields_of_summary(const Use& field) {
   field("iterations", &MinimizeSummary::iterations);
   field("evaluations", &MinimizeSummary::evaluations);
   field("failed_evaluations", &MinimizeSummary::failed_evaluations);
-}
-
-template <class Use>
-void fields_of_report(const Use& field) {
-  field("batch", &BatchReport::batch);
-  field("rows", &BatchReport::rows);
-  field("rows_seen", &BatchReport::rows_seen);
-  field("inducing_before", &BatchReport::inducing_before);
-  field("inducing_added", &BatchReport::inducing_added);
-  field("inducing_removed", &BatchReport::inducing_removed);
-  field("inducing", &BatchReport::inducing);
-  field("stop", &BatchReport::stop);
-  field("optimum", &BatchReport::optimum);
-  field("lower_bound", &BatchReport::lower_bound);
-  field("noise_bound", &BatchReport::noise_bound);
-  field("threshold", &BatchReport::threshold);
-  field("gap", &BatchReport::gap);
-  field("elbo", &BatchReport::elbo);
-  field("kernel", &BatchReport::kernel);
-  field("noise_variance", &BatchReport::noise_variance);
-  field("jitter", &BatchReport::jitter);
-  field("refitted", &BatchReport::refitted);
-  field("seconds_select", &BatchReport::seconds_select);
-  field("seconds_fit", &BatchReport::seconds_fit);
 }
 
 /// A value as Python sees it: an enumerator by its name.
@@ -86,14 +63,14 @@ auto as_property(nb::class_<Struct>& type) {
 
 nb::dict as_dict(const BatchReport& report) {
   nb::dict out;
-  fields_of_report([&](const char* name, auto member) { out[name] = shown(report.*member); });
+  for_each_report_field([&](const char* name, auto member) { out[name] = shown(report.*member); });
   out["evaluations"] = report.fit.evaluations;
   return out;
 }
 
 nb::tuple state_of(const BatchReport& report) {
   nb::list values;
-  fields_of_report([&](const char*, auto member) { values.append(packed(report.*member)); });
+  for_each_report_field([&](const char*, auto member) { values.append(packed(report.*member)); });
   fields_of_summary([&](const char*, auto member) { values.append(packed(report.fit.*member)); });
   return nb::tuple(values);
 }
@@ -101,7 +78,7 @@ nb::tuple state_of(const BatchReport& report) {
 void restore(BatchReport& report, const nb::tuple& values) {
   new (&report) BatchReport();
   std::size_t i = 0;
-  fields_of_report([&](const char*, auto member) { unpack(report.*member, values[i++]); });
+  for_each_report_field([&](const char*, auto member) { unpack(report.*member, values[i++]); });
   fields_of_summary([&](const char*, auto member) { unpack(report.fit.*member, values[i++]); });
 }
 
@@ -168,7 +145,7 @@ What one batch did to the model. Values in nats are in the model's own, scaled u
 >>> sorted(report.as_dict())[:3]
 ['batch', 'elbo', 'evaluations']
 )");
-  fields_of_report(as_property(report));
+  for_each_report_field(as_property(report));
   report.def_ro("fit", &BatchReport::fit)
       .def("as_dict", &as_dict, nb::sig("def as_dict(self) -> dict[str, typing.Any]"),
            "All but the details of the fit, for a table.")

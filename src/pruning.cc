@@ -29,15 +29,15 @@ namespace {
 class Remaining {
  public:
   explicit Remaining(const State& state)
-      : U_(Matrix::Identity(state.size(), state.size())), w_(state.w), points_(state.size()) {
+      : U_(Matrix::Identity(state.size(), state.size())), w_(state.w) {
     solve_left_triangle(state.L, U_);
     R_ = U_;
     solve_left_triangle(state.L_D, R_);
     Y_ = U_;
     multiply_triangle_left(state.L_D, Op::transpose, Y_);
-    prices_.resize(size());
-    for (Index i = 0; i < size(); ++i) {
-      points_[static_cast<std::size_t>(i)] = i;
+    prices_.resize(state.size());
+    for (Index i = 0; i < state.size(); ++i) {
+      points_.push_back(i);
       prices_[i] =
           price(i, U_.col(i).squaredNorm(), R_.col(i).squaredNorm(), Y_.col(i).squaredNorm());
     }

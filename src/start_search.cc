@@ -6,8 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "ample/exact_gp.h"
+#include "ample/metrics.h"
 #include "ample/optimum.h"
 #include "ample/state.h"
+#include "ample/target_statistics.h"
 #include "check.h"
 #include "evidence_fit.h"
 
@@ -78,97 +81,153 @@ Kernel make_kernel(Family family, double variance, const Positive& lengthscale) 
   AMPLE_ASSERT(false);
 }
 
-/// The free parameters of a stationary kernel with one lengthscale for each of D inputs.
+/// The free parameters of a stationary kernel.
 struct Shape {
   double variance;
   std::vector<double> lengthscale;
 };
 
-Shape shape_of(const Kernel& kernel, Index D) {
+Shape own_shape(const Kernel& kernel) {
   Shape shape{1.0, {}};
   for (const Parameter& p : kernel.parameters()) {
     if (p.kind == Parameter::Kind::variance) shape.variance = p.value;
     if (p.kind == Parameter::Kind::lengthscale) shape.lengthscale.push_back(p.value);
   }
+  return shape;
+}
+
+/// The same with a lengthscale for each of D inputs.
+Shape shape_of(const Kernel& kernel, Index D) {
+  Shape shape = own_shape(kernel);
   if (shape.lengthscale.size() == 1) {
     shape.lengthscale.assign(static_cast<std::size_t>(D), shape.lengthscale.front());
   }
   return shape;
 }
 
-/// Candidates one after the other, each beginning where a simpler one ended.
+// The prior variance of a function that nothing is known of yet, in units of the noise.
+constexpr double kNothing = 1e-3;
+
+/// Candidates one after the other, each beginning where a simpler one ended. They are fitted to two
+/// thirds of the rows by the evidence, and judged by how well they foresee the rest: the evidence
+/// alone would favour whatever has the most lengthscales.
 class KernelSearch {
  public:
-  KernelSearch(const Hyperparameters& start, const MatrixRef& X, const VectorRef& y,
+  KernelSearch(const Hyperparameters& start, const Matrix& X, const Vector& y,
                const ShouldStop& should_stop)
-      : start_(start), X_(X), y_(y), should_stop_(should_stop) {}
+      : start_(start), X_(X), y_(y), should_stop_(should_stop) {
+    std::vector<Index> train;
+    std::vector<Index> test;
+    for (Index i = 0; i < y.size(); ++i) (i % 3 == 2 ? test : train).push_back(i);
+    X_train_ = X(train, Eigen::all);
+    y_train_ = y(train);
+    X_test_ = X(test, Eigen::all);
+    y_test_ = y(test);
+  }
 
   FoundKernel run() {
     const Index D = X_.cols();
     const double root = std::sqrt(static_cast<double>(D));
+    consider_noise();
     // A start that is far too long sees only noise, one far too short only noise-free data.
-    std::optional<EvidenceFit> one;
     for (const double lengthscale : {root, root / 3.0}) {
-      EvidenceFit fit = evaluate(Family::squared_exponential, {1.0, {lengthscale}}, 0.1, 40);
-      if (fit.summary.usable() && (!one || fit.log_evidence > one->log_evidence)) one = fit;
+      try_from(Family::squared_exponential, "se", {1.0, {lengthscale}}, 0.1, 40, 0.0);
     }
-    if (!one) return {start_, "no candidate could be evaluated"};
-    consider("se", *one);
-    std::optional<EvidenceFit> each;
-    if (D > 1) {
-      each = evaluate(Family::squared_exponential, shape_of(one->theta.kernel, D),
-                      one->theta.noise(), 60);
-      if (each->summary.usable()) consider("se, a lengthscale each", *each);
+    if (best_ && D > 1) {
+      try_from(Family::squared_exponential, "se, a lengthscale each",
+               shape_of(best_->theta.kernel, D), best_->theta.noise(), 60, 0.0);
     }
-    try_family(Family::matern52, "matern52", *one, each);
-    try_family(Family::matern32, "matern32", *one, each);
-    return {best_->theta, text_};
+    if (best_) {
+      const Shape shape = own_shape(best_->theta.kernel);
+      const double noise = best_->theta.noise();
+      const double margin =
+          std::max(kNatsToBeatNoise, kNatsForRoughness * static_cast<double>(y_test_.size()));
+      try_from(Family::matern52, "matern52", shape, noise, 30, margin);
+      try_from(Family::matern32, "matern32", shape, noise, 30, margin);
+    }
+    if (!best_) return {noise_only(), text_};
+    // All rows at last.
+    EvidenceFit all = fit_evidence(best_->theta, X_, y_, options(20), nullptr, should_stop_);
+    return {all.summary.usable() ? all.theta : best_->theta, text_};
   }
 
  private:
-  void try_family(Family family, const std::string& name, const EvidenceFit& one,
-                  const std::optional<EvidenceFit>& each) {
-    // From the better of the two squared exponentials, with its number of lengthscales.
-    const bool many = each && each->summary.usable() && score(*each) > score(one);
-    const EvidenceFit& from = many ? *each : one;
-    const Shape shape = many ? shape_of(from.theta.kernel, X_.cols())
-                             : Shape{shape_of(from.theta.kernel, 1).variance,
-                                     {shape_of(from.theta.kernel, 1).lengthscale.front()}};
-    const EvidenceFit fit = evaluate(family, shape, from.theta.noise(), 30);
-    if (fit.summary.usable()) consider(many ? name + ", a lengthscale each" : name, fit);
+  void consider_noise() {
+    TargetStatistics targets;
+    targets.observe(y_train_);
+    best_score_ = targets.log_density(y_test_) + kNatsToBeatNoise;
+    text_ = fmt::format("noise: {:.1f}", best_score_ - kNatsToBeatNoise);
   }
 
-  EvidenceFit evaluate(Family family, const Shape& shape, double noise, int evaluations) {
+  /// Nothing to learn, as it seems: next to all of the variance is noise, and the model is open to
+  /// a smooth function.
+  [[nodiscard]] Hyperparameters noise_only() const {
+    const double root = std::sqrt(static_cast<double>(X_.cols()));
+    return at(Family::squared_exponential, {kNothing, {root}}, 1.0);
+  }
+
+  void try_from(Family family, const std::string& name, const Shape& shape, double noise,
+                int evaluations, double margin) {
+    EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
+                                   options(evaluations), nullptr, should_stop_);
+    if (!fit.summary.usable()) return;
+    const auto score = foresight(fit.theta);
+    if (!score) return;
+    text_ += fmt::format("; {}: {:.1f}", name, *score);
+    if (*score <= best_score_ + margin) return;
+    best_score_ = *score;
+    best_ = std::move(fit);
+  }
+
+  [[nodiscard]] Hyperparameters at(Family family, const Shape& shape, double noise) const {
     Hyperparameters theta = start_;
     theta.kernel = make_kernel(family, shape.variance, Positive(shape.lengthscale));
     theta.noise_variance.value =
         std::clamp(noise, theta.noise_variance.lower, theta.noise_variance.upper);
+    return theta;
+  }
+
+  static MinimizeOptions options(int evaluations) {
     MinimizeOptions options;
     options.max_evaluations = evaluations;
     options.absolute_value_tolerance = 0.05;  // nats: far below what the choice turns on
-    return fit_evidence(theta, X_, y_, options, nullptr, should_stop_);
+    return options;
   }
 
-  /// Schwarz's criterion: log evidence less ½ log N for each free parameter.
-  [[nodiscard]] double score(const EvidenceFit& fit) const {
-    return fit.log_evidence -
-           0.5 * std::log(static_cast<double>(y_.size())) * static_cast<double>(fit.theta.size());
+  /// Σ log density of the rows left out, given the others.
+  [[nodiscard]] std::optional<double> foresight(const Hyperparameters& theta) const {
+    ExactGP gp(theta);
+    try {
+      gp.condition(X_train_, y_train_);
+    } catch (const NumericalError&) {
+      return std::nullopt;
+    }
+    const Prediction p = gp.predict(X_test_, Target::observation);
+    const double sum = -nlpd(y_test_, p) * static_cast<double>(y_test_.size());
+    return std::isfinite(sum) ? std::optional(sum) : std::nullopt;
   }
 
-  void consider(const std::string& name, const EvidenceFit& fit) {
-    text_ += fmt::format("{}{}: {:.1f}", text_.empty() ? "" : "; ", name, score(fit));
-    if (!best_ || score(fit) > score(*best_)) best_ = fit;
-  }
+  /// What a kernel must foresee better than the model that explains nothing.
+  static constexpr double kNatsToBeatNoise = 3.0;
+  /// What a rougher kernel must foresee better, for each row: it takes several times the points.
+  static constexpr double kNatsForRoughness = 0.03;
 
   const Hyperparameters& start_;
-  MatrixRef X_;
-  VectorRef y_;
+  const Matrix& X_;
+  const Vector& y_;
   const ShouldStop& should_stop_;
+  Matrix X_train_, X_test_;
+  Vector y_train_, y_test_;
   std::optional<EvidenceFit> best_;
+  double best_score_ = 0.0;
   std::string text_;
 };
 
 }  // namespace
+
+bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
+  return theta.kernel.diagonal(X).mean() < 10.0 * kNothing * theta.noise();
+}
 
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
                         const ShouldStop& should_stop) {

@@ -121,6 +121,12 @@ void Update::refit_to_reservoir() {
       theta_.size() == 0) {
     return;
   }
+  if (options_.find_kernel && explains_nothing(theta_, X_)) {
+    FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, should_stop_);
+    report_.found_kernel = std::move(now.comparison);
+    report_.refitted = true;
+    return carry_to(now.theta);
+  }
   MinimizeOptions fit = options_.fit;
   fit.max_evaluations = std::min(fit.max_evaluations, kReplayEvaluations);
   fit.absolute_value_tolerance = std::max(fit.absolute_value_tolerance, 0.05);
@@ -153,10 +159,16 @@ void Update::weigh_past() {
   }
   if (report_.past_weight == 1.0) return;
   if (report_.past_weight <= kRelearn && model_.reservoir.size() > 0) {
-    own_old_.emplace(relearn(model_.reservoir));
-  } else {
-    own_old_.emplace(temper(old(), report_.past_weight));
+    // Either what was learnt is wrong, or what it was learnt from no longer holds.
+    State again = relearn(model_.reservoir);
+    if (optimum(again, X_, sites_).value_or(-std::numeric_limits<double>::infinity()) > best) {
+      own_old_.emplace(std::move(again));
+      return;
+    }
+    reservoir_ = {};
+    refit_to_reservoir();
   }
+  own_old_.emplace(temper(old(), report_.past_weight));
 }
 
 /// What the reservoir's rows say at θ, in place of a past that is no longer believed.

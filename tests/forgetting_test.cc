@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ample/bound.h"
+#include "ample/optimum.h"
 #include "ample/posterior.h"
 #include "ample/pruning.h"
 #include "support/check_gradient.h"

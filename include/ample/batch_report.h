@@ -32,10 +32,10 @@ struct BatchReport {
   std::string kernel;                 // after the fit, in text form
   double noise_variance = 0.0;        // after the fit
   double jitter = 0.0;
-  double past_weight = 1.0;        // γ: what a row of the past counts from now on
-  double pruned_nats = 0.0;        // what removing points after the batch cost
-  std::optional<double> coverage;  // share of the batch in its 95 % intervals, before it was
-                                   // learnt; computed with a reservoir only
+  double past_weight = 1.0;           // γ: what a row of the past counts from now on
+  double pruned_nats = 0.0;           // what removing points after the batch cost
+  std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
+                                      // learnt; computed with a reservoir only
   std::string found_kernel;           // the candidates compared, if a kernel was found
   std::vector<std::string> warnings;  // what a user should know; one sentence each
   bool refitted = false;

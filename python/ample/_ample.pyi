@@ -323,6 +323,21 @@ class BatchReport:
     def jitter(self) -> float: ...
 
     @property
+    def past_weight(self) -> float: ...
+
+    @property
+    def pruned_nats(self) -> float: ...
+
+    @property
+    def coverage(self) -> float | None: ...
+
+    @property
+    def found_kernel(self) -> str: ...
+
+    @property
+    def warnings(self) -> list[str]: ...
+
+    @property
     def refitted(self) -> bool: ...
 
     @property
@@ -568,6 +583,10 @@ class SelectionProblem:
         """Its targets, [N]."""
 
     @property
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """Their weights, [N]."""
+
+    @property
     def Z_old(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='F')]:
         """The inducing inputs before this batch, [M, D]."""
 
@@ -649,10 +668,10 @@ class SelectionMethod:
 
     def __setstate__(self, arg: tuple[str, Mapping[str, float]], /) -> None: ...
 
-def Vips(delta: float = 0.035, *, pool: str = 'batch', reference: str = 'automatic', max_inducing: int | None = None) -> SelectionMethod:
+def Vips(delta: float = 0.035, *, floor: float = 0.0, pool: str = 'batch', reference: str = 'automatic', max_inducing: int | None = None) -> SelectionMethod:
     """
     VIPS: points are added, the most uncertain first, until the bound is within the fraction ``delta``
-    of what separates its optimum from a model that explains nothing.
+    of what separates its optimum from a model that explains nothing, or within ``floor`` nats a row.
 
     ``pool='old_and_batch'`` also drops old points that no longer help; ``reference`` says what stands
     for the optimum.
@@ -722,8 +741,10 @@ class ContinualGP:
 
     def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
-    def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]) -> BatchReport:
-        """Learns from a batch X [N, D], y [N]."""
+    def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None) -> BatchReport:
+        """
+        Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one measured with half the noise variance.
+        """
 
     def predict(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], *, observation: bool = False) -> Prediction:
         """
@@ -781,6 +802,9 @@ class ContinualGP:
         Writes a model file, which the C++ library and the program `ample` read too, and `safetensors` opens. `notes` are texts to keep beside the model.
         """
 
+    def to_bytes(self, notes: Mapping[str, str] = {}) -> bytes:
+        """What save() would write."""
+
     def __copy__(self) -> ContinualGP: ...
 
     def __repr__(self) -> str: ...
@@ -788,6 +812,11 @@ class ContinualGP:
 def load(path: str, selection: object | None = None) -> ContinualGP:
     """
     Reads a model file. A model with a selection method written in Python needs it again.
+    """
+
+def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
+    """
+    The model that to_bytes() or the content of a model file describes. As with load(), a selection method written in Python is needed again.
     """
 
 def load_notes(path: str) -> dict[str, str]:

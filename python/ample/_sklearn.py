@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils import check_random_state
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
         "ample.ContinualGPRegressor needs scikit-learn 1.6 or later: "
@@ -58,16 +59,6 @@ def _refuse_times(name: str, data: Any) -> None:
                 f"{where} holds times ({kind}), but must hold numbers: subtract an origin and divide "
                 "by a unit, as in (t - t[0]) / numpy.timedelta64(1, 'h')"
             )
-
-
-def _refuse_other(call: str, arguments: dict[str, Any]) -> None:
-    if "sample_weight" in arguments:
-        raise TypeError(
-            f"{call}: sample_weight needs a noise variance for each row, but the model has one for all; "
-            "leave it out"
-        )
-    if arguments:
-        raise TypeError(f"{call}: unexpected argument {next(iter(arguments))!r}")
 
 
 class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -172,54 +163,66 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ContinualGPRegressor:
         """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past.
+
+        A row of weight 2 counts as two rows, or as one measured with half the noise variance; a row of
+        weight 0 is left out. Weights do not change how the data are scaled.
 
         After an error or Ctrl-C, the estimator is as it was before.
         """
-        _refuse_other("fit", other)
-        new, X, y = self._begin(X, y)
-        for _ in new._learn(X, y):
+        new, batches = self._begin(X, y, sample_weight)
+        for _ in new._learn(*batches):
             pass
         self.__dict__ = new.__dict__
         return self
 
-    def partial_fit(self, X: Any, y: Any, **other: Any) -> ContinualGPRegressor:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ContinualGPRegressor:
         """Learns from further data, in batches of at most ``batch_size`` rows.
 
         After an error or Ctrl-C, every batch before the current one has been learnt and the current one
         has not; ``gp_.rows_seen`` says how far it got.
         """
-        _refuse_other("partial_fit", other)
         if not hasattr(self, "gp_"):
-            new, X, y = self._begin(X, y)
-            for _ in new._learn(X, y):
+            new, batches = self._begin(X, y, sample_weight)
+            for _ in new._learn(*batches):
                 self.__dict__ = new.__dict__  # from its first batch on
             return self
         check_unchanged(self, self._made_with, "fit() starts again, clone() makes a new estimator")
-        if not (self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y)):
-            X, y = self._checked(X, y, reset=False)
-        for _ in self._learn(X, y):
+        ready = self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y)
+        if ready and sample_weight is None:
+            batches = X, y, None
+        else:
+            batches = self._checked(X, y, sample_weight, reset=False)
+        for _ in self._learn(*batches):
             pass
         return self
 
-    def _begin(self, X: Any, y: Any) -> tuple[ContinualGPRegressor, Any, Any]:
+    def _begin(self, X: Any, y: Any, weights: Any) -> tuple[ContinualGPRegressor, Any]:
         """An estimator with the same parameters and a new model, and the data it is to learn from."""
         new = copy.copy(self)
-        X, y = new._checked(X, y, reset=True)
+        data = new._checked(X, y, weights, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         new._made_with = model_parameters(self)
-        new.gp_, new.history_ = new_model(self, X.shape[1], seed), []
-        return new, X, y
+        new.gp_, new.history_ = new_model(self, new.n_features_in_, seed), []
+        return new, data
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, weights: Any, reset: bool) -> tuple[Any, Any, Any]:
         _refuse_times("X", X)
         _refuse_times("y", y)
         # Column-major: a batch of rows is then a view that the library reads in place.
         X, y = validate_data(self, X, y, reset=reset, y_numeric=True, dtype=np.float64, order="F")
-        return X, np.ascontiguousarray(y, dtype=np.float64)
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if weights is not None:
+            weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
+            if not weights.all():
+                kept = weights > 0
+                X, y, weights = np.asfortranarray(X[kept]), y[kept], weights[kept]
+            if len(X) == 0:
+                raise ValueError("sample_weight is 0 in every row, but must be positive in one")
+        return X, y, weights
 
-    def _learn(self, X: Any, y: Any) -> Iterator[None]:
+    def _learn(self, X: Any, y: Any, weights: Any) -> Iterator[None]:
         """Learns batch by batch, and stops after each."""
         for name in ("batch_size", "history_size"):
             size = getattr(self, name)
@@ -228,8 +231,11 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         size, N = self.batch_size, len(X)
         batches = [slice(start, min(start + size, N)) for start in range(0, N, size)]
         for rows in follow(self.progress, batches, self.gp_):
+            observe: Any = self.gp_.observe
+            if weights is not None:
+                observe = partial(observe, weights=weights[rows])
             # One call, which Ctrl-C cannot divide: what the model has learnt is in its history.
-            self.history_.extend(map(self.gp_.observe, (X[rows],), (y[rows],)))
+            self.history_.extend(map(observe, (X[rows],), (y[rows],)))
             if self.history_size is not None:
                 del self.history_[: -self.history_size]
             yield

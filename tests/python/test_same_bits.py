@@ -78,6 +78,18 @@ def test_each_loads_the_files_of_the_other_and_goes_on(reference, data, tmp_path
     assert_same(learn(from_cpp, X[60:], y[60:]), X[60:], predictions)
 
 
+def test_bytes_are_what_a_file_holds(data, tmp_path):
+    X, y = data
+    gp = learn(new_model(), X, y)
+    path = tmp_path / "model.ample"
+    gp.save(str(path), notes={"place": "Aarhus"})
+    assert gp.to_bytes({"place": "Aarhus"}) == path.read_bytes() != gp.to_bytes()
+    same = ample.from_bytes(gp.to_bytes())
+    np.testing.assert_array_equal(same.predict(X).mean, gp.predict(X).mean)
+    with pytest.raises(ample.ModelFileError):
+        ample.from_bytes(gp.to_bytes()[:-1])
+
+
 def test_safetensors_opens_a_model_file(data, tmp_path):
     X, y = data
     gp = learn(new_model(), X, y)

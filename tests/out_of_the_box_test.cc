@@ -1,0 +1,272 @@
+// A model with no settings on data of any kind: warm-up, small batches, a kernel that is found, a
+// reservoir, a past that is believed as far as the evidence goes, and warnings.
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "ample/continual_gp.h"
+#include "ample/metrics.h"
+#include "ample/reservoir.h"
+#include "ample/snapshot.h"
+#include "support/random.h"
+#include "support/streams.h"
+
+namespace ample {
+namespace {
+
+using testing::Random;
+
+/// Of five inputs only the first two tell the target.
+Batch table(Index N, std::uint64_t seed, double noise = 0.1) {
+  Random random(seed);
+  Batch b{random.uniform(N, 5, -2.0, 2.0), Vector(N)};
+  for (Index i = 0; i < N; ++i) {
+    b.y[i] = std::sin(2.0 * b.X(i, 0)) + 0.5 * b.X(i, 1) + noise * random.normal();
+  }
+  return b;
+}
+
+ContinualGPOptions small_options() {
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.warm_up = 60;
+  options.refit_rows = 120;
+  options.reservoir = 80;
+  return options;
+}
+
+/// Learns the rows in batches of `size`; the last report.
+BatchReport learn(ContinualGP& gp, const Batch& rows, Index size) {
+  BatchReport last;
+  for (Index first = 0; first < rows.X.rows(); first += size) {
+    const Index n = std::min(size, rows.X.rows() - first);
+    last = gp.observe(rows.X.middleRows(first, n), rows.y.segment(first, n));
+  }
+  return last;
+}
+
+TEST(OutOfTheBox, LearnsWithoutSettings) {
+  const Batch train = table(700, 1);
+  const Batch test = table(400, 2);
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  const BatchReport last = learn(gp, train, 350);
+  const Prediction p = gp.predict(test.X, Target::observation);
+  EXPECT_LT(rmse(test.y, p.mean), 0.13);  // the noise is 0.1
+  EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.04);
+  EXPECT_LT(gp.size(), 150);
+  EXPECT_LE(last.gap.value(), last.threshold.value());
+}
+
+TEST(OutOfTheBox, TheCutIntoBatchesDoesNotMatter) {
+  const Batch rows = table(60 + 2 * 120, 3);
+  const Matrix X = table(50, 4).X;
+  ContinualGP reference(small_options());
+  learn(reference, rows, 60);
+  for (const Index size : {1, 4, 30}) {
+    ContinualGP gp(small_options());
+    learn(gp, rows, size);
+    EXPECT_EQ(gp.predict(X).mean, reference.predict(X).mean) << size;
+    EXPECT_EQ(gp.rows_seen(), reference.rows_seen()) << size;
+  }
+}
+
+TEST(OutOfTheBox, SmallBatchesAreLearntAtOnce) {
+  ContinualGP gp(small_options());
+  learn(gp, table(60, 5), 60);
+  const Kernel before = gp.kernel();
+  const Batch more = table(5, 6);
+  const Matrix here = more.X.topRows(1);
+  const double uncertain = gp.predict(here).variance[0];
+  const BatchReport r = gp.observe(more.X, more.y);
+  EXPECT_FALSE(r.refitted);
+  EXPECT_EQ(gp.rows_seen(), 65);
+  EXPECT_TRUE(gp.kernel() == before);
+  EXPECT_LT(gp.predict(here).variance[0], uncertain);
+}
+
+TEST(OutOfTheBox, WarmsUpWithAnExactModel) {
+  ContinualGP gp(small_options());
+  const Batch rows = table(20, 7);
+  const BatchReport r = gp.observe(rows.X, rows.y);
+  EXPECT_EQ(r.stop, SelectionStop::warm_up);
+  EXPECT_EQ(r.rows_seen, 20);
+  EXPECT_EQ(gp.size(), 20);
+  EXPECT_LT(rmse(rows.y, gp.predict(rows.X).mean), 0.5);
+  const BatchReport begun = gp.observe(table(60, 8).X, table(60, 8).y);
+  EXPECT_NE(begun.stop, SelectionStop::warm_up);
+  EXPECT_EQ(begun.rows_seen, 80);
+  EXPECT_FALSE(begun.found_kernel.empty());
+}
+
+TEST(OutOfTheBox, AConstantBeginningProlongsTheWarmUp) {
+  Batch constant = table(80, 9);
+  constant.X.setConstant(1.0);
+  constant.y.setConstant(3.0);
+  ContinualGP gp(small_options());
+  EXPECT_EQ(gp.observe(constant.X, constant.y).stop, SelectionStop::warm_up);
+  EXPECT_NEAR(gp.predict(constant.X).mean[0], 3.0, 1e-6);
+  learn(gp, table(600, 10), 60);
+  const Batch test = table(300, 11);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.25);
+}
+
+TEST(OutOfTheBox, PureNoiseTakesNextToNothing) {
+  for (const Index D : {1, 5, 20}) {
+    Random random(static_cast<std::uint64_t>(D));
+    const Batch noise{random.normal(600, D), random.normal(600)};
+    ContinualGP gp(ContinualGPOptions::out_of_the_box());
+    learn(gp, noise, 300);
+    EXPECT_LE(gp.size(), 10 + D) << D;
+    // Control: by the paper's rule nearly every row is taken.
+    if (D == 5) {
+      ContinualGPOptions paper;
+      paper.scaling = Standardize::first_batch;
+      ContinualGP all(paper);
+      learn(all, noise, 300);
+      EXPECT_GT(all.size(), 100);
+    }
+  }
+}
+
+TEST(OutOfTheBox, TheFloorIsInTheGuarantee) {
+  const Batch rows = table(200, 12, 2.0);
+  ContinualGPOptions options;
+  options.selection = Vips{.delta = 1e-6, .floor = 0.01};
+  ContinualGP gp(options);
+  const BatchReport r = gp.observe(rows.X, rows.y);
+  EXPECT_EQ(r.threshold.value(), 0.01 * 200);
+  EXPECT_EQ(r.stop, SelectionStop::threshold);
+  EXPECT_LE(r.gap.value(), r.threshold.value());
+}
+
+TEST(OutOfTheBox, FindsWhichInputsMatter) {
+  const Batch rows = table(300, 13);
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  gp.observe(rows.X, rows.y);
+  std::vector<double> lengthscales;
+  for (const Parameter& p : gp.kernel().parameters()) {
+    if (p.kind == Parameter::Kind::lengthscale) lengthscales.push_back(p.value);
+  }
+  ASSERT_EQ(lengthscales.size(), 5U);
+  for (const std::size_t irrelevant : {2, 3, 4}) {
+    EXPECT_GT(lengthscales[irrelevant], 3.0 * lengthscales[0]);
+  }
+}
+
+TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
+  const auto batch = [](std::uint64_t seed, double sign) {
+    Random random(seed);
+    Batch b{random.uniform(60, 1, -3.0, 3.0), Vector(60)};
+    for (Index i = 0; i < 60; ++i) b.y[i] = sign * std::sin(2 * b.X(i, 0)) + 0.1 * random.normal();
+    return b;
+  };
+  ContinualGPOptions options = small_options();
+  options.refit_rows = 0;
+  ContinualGP gp(options);
+  double least = 1.0;
+  for (std::uint64_t b = 0; b < 12; ++b) {
+    const Batch next = batch(b, 1.0);
+    least = std::min(least, gp.observe(next.X, next.y).past_weight);
+  }
+  EXPECT_EQ(least, 1.0);
+  const Batch changed = batch(100, -1.0);
+  EXPECT_LT(gp.observe(changed.X, changed.y).past_weight, 1.0);
+  const Batch test = batch(101, -1.0);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.3);
+  // Control: a model that believes all of its past is in between.
+  options.weigh_past = false;
+  ContinualGP faithful(options);
+  for (std::uint64_t b = 0; b < 12; ++b) faithful.observe(batch(b, 1.0).X, batch(b, 1.0).y);
+  faithful.observe(changed.X, changed.y);
+  EXPECT_GT(rmse(test.y, faithful.predict(test.X).mean), 0.6);
+}
+
+TEST(OutOfTheBox, PruningStaysWithinItsShare) {
+  ContinualGPOptions options = small_options();
+  options.prune = 0.5;
+  ContinualGP pruned(options);
+  options.prune = 0.0;
+  ContinualGP whole(options);
+  const Batch rows = table(600, 14);
+  for (Index first = 0; first < 600; first += 120) {
+    const auto X = rows.X.middleRows(first, 120);
+    const auto y = rows.y.segment(first, 120);
+    const BatchReport r = pruned.observe(X, y);
+    EXPECT_EQ(whole.observe(X, y).pruned_nats, 0.0);
+    if (r.threshold) {
+      EXPECT_LE(r.pruned_nats, 0.5 * *r.threshold);
+    }
+  }
+  EXPECT_LT(pruned.size(), whole.size());
+}
+
+// At every moment: warming up, with rows pending, after a refit.
+TEST(OutOfTheBox, GoesOnFromBytesAsIfItHadNeverStopped) {
+  const Batch rows = table(330, 15);
+  const Matrix X = table(20, 16).X;
+  ContinualGP stays(small_options());
+  ContinualGP comes_and_goes(small_options());
+  for (Index first = 0; first < 330; first += 30) {
+    const auto X_new = rows.X.middleRows(first, 30);
+    const auto y_new = rows.y.segment(first, 30);
+    stays.observe(X_new, y_new);
+    comes_and_goes.observe(X_new, y_new);
+    comes_and_goes = from_bytes(to_bytes(comes_and_goes));
+    ASSERT_EQ(stays.predict(X).mean, comes_and_goes.predict(X).mean) << first;
+    ASSERT_EQ(stays.rows_seen(), comes_and_goes.rows_seen());
+    ASSERT_EQ(stays.batches(), comes_and_goes.batches());
+  }
+}
+
+TEST(OutOfTheBox, WarnsOfWhatAUserShouldKnow) {
+  Batch rows = table(120, 17);
+  rows.X.col(3).setConstant(7.0);
+  ContinualGP gp(small_options());
+  const BatchReport r = gp.observe(rows.X, rows.y);
+  ASSERT_FALSE(r.warnings.empty());
+  EXPECT_EQ(r.warnings[0], "input 3 is constant so far and tells nothing");
+  // Control: nothing is wrong with the table as it was.
+  ContinualGP sound(small_options());
+  const Batch good = table(120, 17);
+  for (const std::string& w : sound.observe(good.X, good.y).warnings) {
+    EXPECT_EQ(w.find("constant"), std::string::npos) << w;
+  }
+}
+
+// --- The reservoir -------------------------------------------------------------------------------
+
+TEST(Reservoir, DoesNotDependOnBatches) {
+  const Batch rows = table(500, 18);
+  Reservoir whole;
+  whole.offer(rows.X, rows.y, 50, 3);
+  Reservoir single;
+  for (Index i = 0; i < 500; ++i) single.offer(rows.X.row(i), rows.y.segment(i, 1), 50, 3);
+  EXPECT_EQ(whole.X, single.X);
+  EXPECT_EQ(whole.y, single.y);
+  EXPECT_EQ(whole.size(), 50);
+  EXPECT_EQ(whole.seen, 500);
+  Reservoir other;
+  other.offer(rows.X, rows.y, 50, 4);
+  EXPECT_NE(other.y, whole.y);
+}
+
+TEST(Reservoir, EveryRowIsEquallyLikely) {
+  constexpr Index kRows = 100;
+  constexpr int kTimes = 4000;
+  const Matrix X = Vector::LinSpaced(kRows, 0, kRows - 1);
+  const Vector y = Vector::LinSpaced(kRows, 0, kRows - 1);
+  Vector hits = Vector::Zero(kRows);
+  for (int t = 0; t < kTimes; ++t) {
+    Reservoir r;
+    r.offer(X, y, 20, static_cast<std::uint64_t>(t) * 1000003U);
+    std::set<double> distinct(r.y.begin(), r.y.end());
+    ASSERT_EQ(distinct.size(), 20U);
+    for (const double row : r.y) hits[static_cast<Index>(row)] += 1.0;
+  }
+  // Binomial with p = 0.2: deviation 25 around 800; six of them among a hundred rows.
+  EXPECT_GT(hits.minCoeff(), 800 - 150);
+  EXPECT_LT(hits.maxCoeff(), 800 + 150);
+}
+
+}  // namespace
+}  // namespace ample
