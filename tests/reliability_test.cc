@@ -20,6 +20,7 @@
 
 #include "ample/snapshot.h"
 #include "interrupt.h"
+#include "support/paths.h"
 #include "support/program.h"
 #include "support/random.h"
 

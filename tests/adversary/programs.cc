@@ -16,6 +16,7 @@
 
 #include "adversary.h"
 #include "ample/snapshot.h"
+#include "support/paths.h"
 
 namespace ample::adversary {
 namespace {
@@ -61,7 +62,7 @@ bool is_harmless(const std::string& text) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  if (::chdir(folder.c_str()) == 0) ::execv(AMPLE_PROGRAM, argv.data());
+  if (::chdir(folder.c_str()) == 0) ::execv(paths::program(), argv.data());
   ::_exit(127);
 }
 
