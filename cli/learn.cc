@@ -109,6 +109,7 @@ class Learner {
       outcome_.score = score;
       report_.add(what_happened, score);
       progress.show(what_happened);
+      warn(what_happened);
       ++outcome_.batches;
       outcome_.rows += what_happened.rows;
       outcome_.last = std::move(what_happened);
@@ -136,6 +137,14 @@ class Learner {
   [[nodiscard]] const ReportLog& report() const { return report_; }
 
  private:
+  /// What a user should know, each kind of it once: a long stream would repeat itself.
+  void warn(const BatchReport& batch) {
+    for (const std::string& warning : batch.warnings) {
+      if (!warned_.insert(warning.substr(0, warning.find_first_of("0123456789"))).second) continue;
+      say(command_, fmt::format("batch {}: {}", batch.batch, warning));
+    }
+  }
+
   bool save() {
     if (file_ == nullptr || outcome_.batches == 0) return false;
     file_->save(model_, notes_);
@@ -178,6 +187,7 @@ class Learner {
   ModelFile* file_;
   const std::string& command_;
   ReportLog report_;
+  std::set<std::string> warned_;  // beginnings of what was said
   Outcome outcome_;
   bool ended_ = false;
   Stopwatch watch_;

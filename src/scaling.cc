@@ -1,20 +1,35 @@
 #include "ample/scaling.h"
 
 #include <cmath>
+#include <limits>
 
 #include "check.h"
 
 namespace ample {
 namespace {
 
-/// The sample standard deviation, or 1 where there is none to speak of.
-double spread(const VectorRef& values, double mean) {
-  if (values.size() < 2) return 1.0;
-  const double sd =
-      std::sqrt((values.array() - mean).square().sum() / static_cast<double>(values.size() - 1));
-  // A constant column in floating point has a spread of a few units in its last place.
-  const double rounding = 1e-12 * std::max(std::abs(mean), values.cwiseAbs().maxCoeff());
-  return sd > rounding && std::isfinite(sd) ? sd : 1.0;
+struct Spread {
+  double mean;
+  double deviation;  // 1 where there is none to speak of
+};
+
+/// Mean and sample deviation by differences from the first value, which are exact where values are
+/// close, in units of the largest, so that squares do not overflow.
+Spread spread(const VectorRef& values) {
+  const double first = values[0];
+  const Eigen::ArrayXd differences = values.array() - first;
+  const double largest = differences.abs().maxCoeff();
+  // A constant in floating point varies by a few units in its last place.
+  constexpr double kUnits = 4.0 * std::numeric_limits<double>::epsilon();
+  if (!(largest > kUnits * values.cwiseAbs().maxCoeff())) return {first, 1.0};
+  if (!std::isfinite(largest)) {
+    invalid("Scaling: values from {} to {} are too far apart to be standardised", values.minCoeff(),
+            values.maxCoeff());
+  }
+  const Eigen::ArrayXd units = differences / largest;
+  const double mean = units.mean();
+  const double variance = (units - mean).square().sum() / static_cast<double>(values.size() - 1);
+  return {first + largest * mean, largest * std::sqrt(variance)};
 }
 
 }  // namespace
@@ -25,11 +40,13 @@ Scaling Scaling::standardize(const MatrixRef& X, const VectorRef& y) {
   Scaling s = identity(X.cols());
   if (X.rows() == 0) return s;
   for (Index d = 0; d < X.cols(); ++d) {
-    s.input_mean[d] = X.col(d).mean();
-    s.input_scale[d] = spread(X.col(d), s.input_mean[d]);
+    const Spread input = spread(X.col(d));
+    s.input_mean[d] = input.mean;
+    s.input_scale[d] = input.deviation;
   }
-  s.target_mean = y.mean();
-  s.target_scale = spread(y, s.target_mean);
+  const Spread target = spread(y);
+  s.target_mean = target.mean;
+  s.target_scale = target.deviation;
   return s;
 }
 

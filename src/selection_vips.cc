@@ -141,7 +141,8 @@ class Growth {
         return sound ? SelectionStop::threshold : SelectionStop::rounding;
       }
       const double J = jitter_cost_.value_or(0.0);
-      if (taken < search_.candidates() && gap <= std::min(alpha_ + J, J / kShareForJitter)) {
+      if (J > rounding_ && taken < search_.candidates() &&
+          gap <= std::min(alpha_ + J, J / kShareForJitter)) {
         return SelectionStop::jitter;
       }
     }

@@ -25,6 +25,28 @@ Batch offset_data() {
   return data;
 }
 
+TEST(Scaling, ALargeOffsetHidesNoSpread) {
+  // Time stamps, half a millisecond apart.
+  Matrix X(101, 2);
+  const Vector u = Vector::LinSpaced(101, -1.0, 1.0);
+  X.col(0) = (1.7e9 + 5e-4 * u.array()).matrix();
+  X.col(1).setConstant(1.7e9);
+  const Scaling s = Scaling::standardize(X, u);
+  const double deviation = std::sqrt(u.squaredNorm() / 100.0);
+  EXPECT_NEAR(s.input_scale[0], 5e-4 * deviation, 1e-7);
+  EXPECT_EQ(s.input_scale[1], 1.0);  // control: a constant column keeps its scale
+}
+
+TEST(Scaling, LargeNumbersDoNotOverflow) {
+  const Vector u = Vector::LinSpaced(11, -1.0, 1.0);
+  const Matrix X = 1e160 * u;
+  const Scaling s = Scaling::standardize(X, 1e200 * u);
+  const double deviation = std::sqrt(u.squaredNorm() / 10.0);
+  EXPECT_NEAR(s.input_scale[0] / 1e160, deviation, 1e-12);
+  EXPECT_NEAR(s.target_scale / 1e200, deviation, 1e-12);
+  EXPECT_NEAR(s.inputs(X)(10, 0), 1.0 / deviation, 1e-9);
+}
+
 TEST(Scaling, StandardizedDataHaveMeanZeroAndDeviationOne) {
   const Batch data = offset_data();
   const Scaling s = Scaling::standardize(data.X, data.y);

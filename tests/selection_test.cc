@@ -641,5 +641,26 @@ TEST(SelectionStop, HasAName) {
   EXPECT_EQ(to_string(SelectionStop::size), "size");
 }
 
+// A bound of 1e20 nats has no digits for a gap of some: that it seems to be small proves nothing.
+TEST(Vips, WhatIsOnlyRoundingIsNoCertificate) {
+  const Batch wave = testing::random_batch(60, 1, 5);
+  ContinualGP plain;
+  const BatchReport sound = plain.observe(wave.X, wave.y);
+  EXPECT_EQ(sound.stop, SelectionStop::threshold);
+  ContinualGP gp;
+  const Vector far = wave.y.array() + 1e9;
+  for (int b = 0; b < 3; ++b) {
+    const BatchReport r = gp.observe(wave.X, far);
+    if (r.stop == SelectionStop::threshold) {
+      EXPECT_GE(r.gap.value(), -1e-3 * r.threshold.value());
+      EXPECT_LE(r.gap.value(), r.threshold.value());
+    }
+    // At the first batch α itself is of that size, and the gap is within it.
+    if (b > 0) {
+      EXPECT_NE(r.stop, SelectionStop::threshold) << b << ": gap " << r.gap.value();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ample
