@@ -143,7 +143,7 @@ What one batch did to the model. Values in nats are in the model's own, scaled u
 >>> report.inducing, report.rows_seen
 (1, 1)
 >>> sorted(report.as_dict())[:3]
-['batch', 'elbo', 'evaluations']
+['batch', 'coverage', 'elbo']
 )");
   for_each_report_field(as_property(report));
   report.def_ro("fit", &BatchReport::fit)

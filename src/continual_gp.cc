@@ -156,7 +156,7 @@ void ContinualGP::Checkpoint::validate() const {
   }
 }
 
-ContinualGP::ContinualGP(ContinualGPOptions options)
+ContinualGP::ContinualGP(const ContinualGPOptions& options)
     : ContinualGP(Checkpoint{.options = options,
                              .theta = options.start,
                              .predictor = nullptr,
@@ -178,6 +178,7 @@ ContinualGP::ContinualGP(Checkpoint checkpoint) {
 }
 
 ContinualGP& ContinualGP::operator=(const ContinualGP& other) {
+  if (this == &other) return *this;
   std::shared_ptr<const Checkpoint> model = other.checkpoint();
   const std::lock_guard lock(mutex_);
   model_ = std::move(model);

@@ -184,8 +184,10 @@ void FileReplacement::keep_owner_and_mode() {
   struct stat own = {};
   if (::fstat(descriptor_, &own) != 0) fail(errno);
   mode_t mode = old.st_mode & 07777;
-  const bool owner = own.st_uid == old.st_uid || ::fchown(descriptor_, old.st_uid, -1) == 0;
-  const bool group = own.st_gid == old.st_gid || ::fchown(descriptor_, -1, old.st_gid) == 0;
+  constexpr auto kSameOwner = static_cast<uid_t>(-1);
+  constexpr auto kSameGroup = static_cast<gid_t>(-1);
+  const bool owner = own.st_uid == old.st_uid || ::fchown(descriptor_, old.st_uid, kSameGroup) == 0;
+  const bool group = own.st_gid == old.st_gid || ::fchown(descriptor_, kSameOwner, old.st_gid) == 0;
   // Where the file goes to others, they get no rights that were meant for those before.
   if (!owner || !group) mode &= 0777;
   if (!group) mode = (mode & ~mode_t{070}) | (mode & ((mode & 07) << 3));

@@ -155,6 +155,7 @@ void register_kernel(std::shared_ptr<const KernelFormula> formula) {
   check_signature(type.signature);
   // A leaf of initial values checks these and their bounds.
   std::vector<Positive> initial;
+  initial.reserve(type.signature.fields.size());
   for (const Field& field : type.signature.fields) initial.push_back(field.initial);
   (void)make_leaf(type, std::move(initial), type.signature.option.value_or(Option{}).initial, {});
 

@@ -69,7 +69,16 @@ namespace {
 
 enum class Family { squared_exponential, matern52, matern32 };
 
-Kernel make_kernel(Family family, double variance, const Positive& lengthscale) {
+// Of standardised data. The variance is the paper's bound: beyond it the least jitter exceeds the
+// least noise, and no number of points reaches the optimum.
+constexpr double kLeastVariance = 1e-6;
+constexpr double kMostVariance = 2000.0;
+constexpr double kLeastLengthscale = 1e-3;
+constexpr double kMostLengthscale = 1e4;
+
+Kernel make_kernel(Family family, double start, const std::vector<double>& lengthscales) {
+  const auto variance = Positive(start).within(kLeastVariance, kMostVariance);
+  const auto lengthscale = Positive(lengthscales).within(kLeastLengthscale, kMostLengthscale);
   switch (family) {
     case Family::squared_exponential:
       return SquaredExponential{.variance = variance, .lengthscale = lengthscale};
@@ -181,7 +190,7 @@ class KernelSearch {
 
   [[nodiscard]] Hyperparameters at(Family family, const Shape& shape, double noise) const {
     Hyperparameters theta = start_;
-    theta.kernel = make_kernel(family, shape.variance, Positive(shape.lengthscale));
+    theta.kernel = make_kernel(family, shape.variance, shape.lengthscale);
     theta.noise_variance.value =
         std::clamp(noise, theta.noise_variance.lower, theta.noise_variance.upper);
     return theta;

@@ -173,7 +173,7 @@ void Update::weigh_past() {
 
 /// What the reservoir's rows say at θ, in place of a past that is no longer believed.
 State Update::relearn(const Reservoir& rows) const {
-  const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
+  State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const Selection selection =
       options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
   OnlineBound bound(nothing, rows.X, rows.y);

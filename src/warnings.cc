@@ -24,7 +24,7 @@ void about_size(const BatchReport& report, std::vector<std::string>& out) {
                     *report.gap, *report.threshold));
   }
   if (report.stop == SelectionStop::rounding) {
-    out.push_back("the bound has no digits left to measure its gap by; standardise the data");
+    out.emplace_back("the bound has no digits left to measure its gap by; standardise the data");
   }
 }
 
@@ -51,7 +51,7 @@ void about_scaling(const ContinualGP::Pending& rows, std::vector<std::string>& o
       out.push_back(fmt::format("input {} is constant so far and tells nothing", d));
     }
   }
-  if ((rows.y.array() == rows.y[0]).all()) out.push_back("the target is constant so far");
+  if ((rows.y.array() == rows.y[0]).all()) out.emplace_back("the target is constant so far");
 }
 
 void about_predictions(const BatchReport& report, Index rows, std::vector<std::string>& out) {
@@ -63,7 +63,7 @@ void about_predictions(const BatchReport& report, Index rows, std::vector<std::s
   }
   if (report.optimum && report.noise_bound && rows >= kFewRows &&
       *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(rows)) {
-    out.push_back("the model explains nothing of this batch: the inputs do not tell the target");
+    out.emplace_back("the model explains nothing of this batch: the inputs do not tell the target");
   }
 }
 

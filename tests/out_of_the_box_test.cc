@@ -148,7 +148,7 @@ TEST(OutOfTheBox, FindsWhichInputsMatter) {
     if (p.kind == Parameter::Kind::lengthscale) lengthscales.push_back(p.value);
   }
   ASSERT_EQ(lengthscales.size(), 5U);
-  for (const std::size_t irrelevant : {2, 3, 4}) {
+  for (const std::size_t irrelevant : {2U, 3U, 4U}) {
     EXPECT_GT(lengthscales[irrelevant], 3.0 * lengthscales[0]);
   }
 }

@@ -144,7 +144,7 @@ class ContinualGP {
     void validate() const;
   };
 
-  explicit ContinualGP(ContinualGPOptions options = {});
+  explicit ContinualGP(const ContinualGPOptions& options = {});
   /// A checkpoint that warms up may leave its predictor out: it follows from the rows pending.
   explicit ContinualGP(Checkpoint checkpoint);
   ContinualGP(const ContinualGP& other) : model_(other.checkpoint()) {}

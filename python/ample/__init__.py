@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _pickle as _pickle  # registers how models are pickled
 from ._ample import (
+    OUT_OF_THE_BOX,
     ArcCosine,
     BatchReport,
     BoundGradient,
@@ -115,7 +116,7 @@ __all__ = [
     "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
     "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
     "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
-    "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
+    "ModelFileError", "NumericalError", "OUT_OF_THE_BOX", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
     "Periodic", "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
     "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
     "SquaredExponential", "State", "TargetStatistics", "Vips", "__version__", "calibration_curve",

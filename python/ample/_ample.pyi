@@ -268,7 +268,7 @@ class BatchReport:
     >>> report.inducing, report.rows_seen
     (1, 1)
     >>> sorted(report.as_dict())[:3]
-    ['batch', 'elbo', 'evaluations']
+    ['batch', 'coverage', 'elbo']
     """
 
     @property
@@ -728,6 +728,12 @@ class ContinualGP:
     at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
     batches from one refit to the next, 0 for none.
 
+    ``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
+    before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
+    past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
+    believe; ``prune`` is the share of a batch's nats for which points may go again. ``OUT_OF_THE_BOX``
+    has the values of all these that the estimators use when no kernel is given.
+
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 10, size=(200, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200)
@@ -739,7 +745,7 @@ class ContinualGP:
     (True, 200)
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
+    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, find_kernel: bool = False, warm_up: int = 0, refit_rows: int = 0, reservoir: int = 0, weigh_past: bool = False, prune: float = 0.0, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
     def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None) -> BatchReport:
         """
@@ -821,6 +827,8 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
+
+OUT_OF_THE_BOX: dict = ...
 
 class ExactGP:
     """

@@ -20,13 +20,13 @@ def close_figures():
 @pytest.fixture
 def model():
     X = np.linspace(0, 6, 90)[:, None]
-    return ample.ContinualGPRegressor(batch_size=30).fit(X, np.sin(X[:, 0]))
+    return ample.ContinualGPRegressor("se", batch_size=30).fit(X, np.sin(X[:, 0]))
 
 
 @pytest.fixture
 def map_model():
     X = np.random.default_rng(0).uniform(-2, 2, size=(200, 2))
-    return ample.ContinualGPRegressor().fit(X, X[:, 0] ** 2 - X[:, 1])
+    return ample.ContinualGPRegressor("se").fit(X, X[:, 0] ** 2 - X[:, 1])
 
 
 def labels(ax):

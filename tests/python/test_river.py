@@ -105,7 +105,7 @@ def test_what_interrupts_learning_keeps_the_buffer(error):
             return problem.X[:3]
 
     method = Failing()
-    model = ample.OnlineGPRegressor(selection=method, batch_size=10)
+    model = ample.OnlineGPRegressor("se", selection=method, batch_size=10)
     observations = list(stream(10))
     for x, y in observations[:9]:
         model.learn_one(x, y)

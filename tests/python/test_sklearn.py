@@ -42,10 +42,11 @@ def test_contract_of_scikit_learn(estimator, check):
 
 def test_fit_is_observing_the_batches_in_turn(data):
     X, y = data
-    model = ample.ContinualGPRegressor(batch_size=100).fit(X, y)
+    kernel = ample.SquaredExponential(lengthscale=np.sqrt(2))
+    model = ample.ContinualGPRegressor(kernel, batch_size=100).fit(X, y)
     seed = model.gp_  # the estimator's own model, built by hand below
     gp = ample.ContinualGP(
-        ample.SquaredExponential(lengthscale=np.sqrt(2)), selection=ample.Vips(0.035), standardize=True
+        kernel, selection=ample.Vips(0.035), standardize=True
     )
     for start in (0, 100, 200):
         gp.observe(X[start : start + 100], y[start : start + 100])
@@ -194,7 +195,7 @@ def test_what_interrupts_a_fit_leaves_the_old_model_whole(data, error):
 def test_what_interrupts_partial_fit_leaves_whole_batches(data, error, first):
     X, y = data
     method = Failing(error)
-    model = ample.ContinualGPRegressor(selection=method, batch_size=20)
+    model = ample.ContinualGPRegressor("se", selection=method, batch_size=20)
     if not first:
         method.calls = -1
         model.partial_fit(X[:20], y[:20])
@@ -254,9 +255,24 @@ def test_parameters_of_vips_are_refused_with_another_method(data, parameter):
         ample.ContinualGPRegressor(selection=ample.Oips(), **parameter).fit(*data)
 
 
+def test_without_a_kernel_the_model_is_as_it_comes_out_of_the_box(data):
+    X, y = data
+    for kernel in (None, "auto"):
+        model = ample.ContinualGPRegressor(kernel).fit(X, y)
+        by_hand = ample.ContinualGP(**ample.OUT_OF_THE_BOX)
+        by_hand.observe(X, y)
+        np.testing.assert_array_equal(model.predict(X), by_hand.predict(X).mean)
+        assert model.history_[0].found_kernel
+    assert not ample.ContinualGPRegressor("se").fit(X, y).history_[0].found_kernel
+    # The setting of one's own goes before.
+    assert ample.ContinualGPRegressor(max_inducing=5).fit(X, y).gp_.size == 5
+
+
 def test_budgets(data):
-    full = ample.ContinualGPRegressor(delta=0.001).fit(*data)
-    model = ample.ContinualGPRegressor(delta=0.001, max_inducing=12, max_evaluations=4).fit(*data)
+    full = ample.ContinualGPRegressor("se", delta=0.001).fit(*data)
+    model = ample.ContinualGPRegressor(
+        "se", delta=0.001, max_inducing=12, max_evaluations=4
+    ).fit(*data)
     (report,) = model.history_
     assert full.history_[0].inducing > 12 == report.inducing and report.stop == "cap"
     assert full.history_[0].fit.evaluations > 4 == report.fit.evaluations
