@@ -132,7 +132,7 @@ batches from one refit to the next, 0 for none.
 ``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
 before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
 past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
-believe; ``prune`` is the share of a batch's nats for which points may go again. ``OUT_OF_THE_BOX``
+believe; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
 has the values of all these that the estimators use when no kernel is given.
 
 >>> rng = np.random.default_rng(0)
@@ -257,17 +257,25 @@ has the values of all these that the estimators use when no kernel is given.
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");
 
-  const ContinualGPOptions box = ContinualGPOptions::out_of_the_box();
-  nb::dict out_of_the_box;
-  out_of_the_box["selection"] = Method{box.selection, {}};
-  out_of_the_box["standardize"] = true;
-  out_of_the_box["find_kernel"] = box.find_kernel;
-  out_of_the_box["warm_up"] = box.warm_up;
-  out_of_the_box["refit_rows"] = box.refit_rows;
-  out_of_the_box["reservoir"] = box.reservoir;
-  out_of_the_box["weigh_past"] = box.weigh_past;
-  out_of_the_box["prune"] = box.prune;
-  m.attr("OUT_OF_THE_BOX") = out_of_the_box;
+  m.def(
+      "out_of_the_box",
+      [] {
+        const ContinualGPOptions box = ContinualGPOptions::out_of_the_box();
+        nb::dict options;
+        options["selection"] = Method{box.selection, {}};
+        options["standardize"] = true;
+        options["find_kernel"] = box.find_kernel;
+        options["warm_up"] = box.warm_up;
+        options["refit_rows"] = box.refit_rows;
+        options["reservoir"] = box.reservoir;
+        options["weigh_past"] = box.weigh_past;
+        options["prune"] = box.prune;
+        return options;
+      },
+      nb::sig("def out_of_the_box() -> dict[str, object]"),
+      "What suits a stranger's data: the options of ContinualGP that the estimators use when no "
+      "kernel "
+      "is given.");
 
   nb::class_<Exact>(m, "ExactGP", R"(
 Gaussian-process regression on all data at once; O(N³). The prior mean is zero: centre the targets.

@@ -68,7 +68,8 @@ bool should_wait(const ContinualGPOptions& options, const Pending& rows) {
 Checkpoint hold(const Checkpoint& model, Pending rows) {
   Checkpoint held = model;
   const Index D = rows.X.cols();
-  const Scaling scaling = Scaling::standardize(rows.X, rows.y);
+  const Scaling scaling = first_scaling(model.options, rows.X, rows.y);
+  scaling.check(D);
   const Matrix X = scaling.inputs(rows.X);
   const Vector targets = scaling.targets(rows.y);
   const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);

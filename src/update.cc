@@ -48,13 +48,6 @@ double rounding_error(const State& old, const Matrix& X, Index M) {
   return 0.5 * kUnit * static_cast<double>(M) * old.kernel.diagonal(X).sum() / old.noise_variance;
 }
 
-Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, const VectorRef& y) {
-  if (const auto* given = std::get_if<Scaling>(&options.scaling)) return *given;
-  return std::get<Standardize>(options.scaling) == Standardize::first_batch
-             ? Scaling::standardize(X, y)
-             : Scaling::identity(X.cols());
-}
-
 /// The share of targets inside the 95 % intervals of the predictions.
 double share_covered(const Predictor& predictor, const MatrixRef& X, const VectorRef& y) {
   constexpr double kNormal = 1.959963984540054;  // the quantile
@@ -65,6 +58,13 @@ double share_covered(const Predictor& predictor, const MatrixRef& X, const Vecto
 }
 
 }  // namespace
+
+Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, const VectorRef& y) {
+  if (const auto* given = std::get_if<Scaling>(&options.scaling)) return *given;
+  return std::get<Standardize>(options.scaling) == Standardize::first_batch
+             ? Scaling::standardize(X, y)
+             : Scaling::identity(X.cols());
+}
 
 Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
                const TargetStatistics& base_targets, const ShouldStop& should_stop)

@@ -9,6 +9,10 @@
 
 namespace ample {
 
+/// That of the first rows of a model: given, taken from them, or none.
+[[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,
+                                    const VectorRef& y);
+
 class Update {
  public:
   /// Learns on top of `base`, which is null for the first batch.

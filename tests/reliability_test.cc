@@ -154,7 +154,7 @@ TEST_F(Reliability, AStandardErrorThatCannotBeWrittenEndsNothing) {
   // A file that is opened next does not take the place of the one closed.
   EXPECT_EQ(shell(fit + "--report r.jsonl 2>&- >&- <&-").code, 3);  // there is no standard output
   EXPECT_EQ(lines_of(stored("r.jsonl")).size(), 4U);
-  EXPECT_NO_THROW(json::parse(lines_of(stored("r.jsonl"))[0]));
+  EXPECT_TRUE(json::accept(lines_of(stored("r.jsonl"))[0]));
 }
 
 TEST_F(Reliability, OutputThatDoesNotArriveIsNotSuccess) {

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import _pickle as _pickle  # registers how models are pickled
 from ._ample import (
-    OUT_OF_THE_BOX,
     ArcCosine,
     BatchReport,
     BoundGradient,
@@ -72,6 +71,7 @@ from ._ample import (
     normal_cdf,
     normal_quantile,
     optimum,
+    out_of_the_box,
     r2,
     relative_to_exact,
     rmse,
@@ -116,11 +116,11 @@ __all__ = [
     "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
     "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
     "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
-    "ModelFileError", "NumericalError", "OUT_OF_THE_BOX", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
+    "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
     "Periodic", "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
     "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
     "SquaredExponential", "State", "TargetStatistics", "Vips", "__version__", "calibration_curve",
     "coverage", "from_bytes", "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf",
-    "normal_quantile", "optimum", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
+    "normal_quantile", "optimum", "out_of_the_box", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
     "threads", "version",
 ]

@@ -731,7 +731,7 @@ class ContinualGP:
     ``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
     before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
     past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
-    believe; ``prune`` is the share of a batch's nats for which points may go again. ``OUT_OF_THE_BOX``
+    believe; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
     has the values of all these that the estimators use when no kernel is given.
 
     >>> rng = np.random.default_rng(0)
@@ -828,7 +828,10 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
 
-OUT_OF_THE_BOX: dict = ...
+def out_of_the_box() -> dict[str, object]:
+    """
+    What suits a stranger's data: the options of ContinualGP that the estimators use when no kernel is given.
+    """
 
 class ExactGP:
     """

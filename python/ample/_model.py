@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ._ample import OUT_OF_THE_BOX, ContinualGP, Kernel, SquaredExponential, Vips
+from ._ample import ContinualGP, Kernel, SquaredExponential, Vips, out_of_the_box
+
+_BOX: dict[str, Any] = dict(out_of_the_box())
 
 # What a model is made with and cannot change afterwards. The seed has a name of its own in each.
 _PARAMETERS = (
@@ -46,7 +48,7 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
         # On standardised inputs, points in D dimensions are about √D apart.
         kernel = SquaredExponential(lengthscale=dimension**0.5)
         if not fixed:
-            box = {k: v for k, v in OUT_OF_THE_BOX.items() if k not in ("selection", "standardize")}
+            box = {k: v for k, v in _BOX.items() if k not in ("selection", "standardize")}
     elif isinstance(kernel, str):
         kernel = Kernel(kernel)
     if estimator.reservoir is not None:
@@ -68,9 +70,9 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     )
 
 
-def _selection(estimator: Any, out_of_the_box: bool) -> Any:
+def _selection(estimator: Any, as_it_comes: bool) -> Any:
     if estimator.selection is None:
-        settings = dict(OUT_OF_THE_BOX["selection"].settings) if out_of_the_box else {}
+        settings = dict(_BOX["selection"].settings) if as_it_comes else {}
         for name in ("delta", "max_inducing"):
             if getattr(estimator, name) is not None:
                 settings[name] = getattr(estimator, name)

@@ -259,7 +259,7 @@ def test_without_a_kernel_the_model_is_as_it_comes_out_of_the_box(data):
     X, y = data
     for kernel in (None, "auto"):
         model = ample.ContinualGPRegressor(kernel).fit(X, y)
-        by_hand = ample.ContinualGP(**ample.OUT_OF_THE_BOX)
+        by_hand = ample.ContinualGP(**ample.out_of_the_box())
         by_hand.observe(X, y)
         np.testing.assert_array_equal(model.predict(X), by_hand.predict(X).mean)
         assert model.history_[0].found_kernel
