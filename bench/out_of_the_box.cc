@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "ample/continual_gp.h"
@@ -104,29 +105,18 @@ void run(const std::string& path, const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   std::vector<std::string> tables;
-  Vips vips{.floor = 1e-3, .max_inducing = 1000};
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&] { return std::stod(argv[++i]); };
-    if (argument == "--order") {
-      settings.order = argv[++i];
-    } else if (argument == "--batch") {
-      settings.batch = static_cast<Index>(value());
-    } else if (argument == "--paper") {
-      settings.paper = true;
-    } else if (argument == "--delta") {
-      vips.delta = value();
-    } else if (argument == "--prune") {
-      settings.options.prune = value();
-    } else if (argument == "--reservoir") {
-      settings.options.reservoir = static_cast<Index>(value());
-    } else if (argument == "--believe") {
-      settings.options.weigh_past = false;
-    } else {
-      tables.push_back(argument);
-    }
+  CLI::App app("How a model fares on tables with no settings at all");
+  app.add_option("tables", tables, "Tables whose last column is the target")->required();
+  app.add_option("--order", settings.order, "file, shuffled or sorted (by the first column)")
+      ->check(CLI::IsMember({"file", "shuffled", "sorted"}));
+  app.add_option("--batch", settings.batch, "Rows in a batch")->check(CLI::PositiveNumber);
+  app.add_flag("--paper", settings.paper, "The first release's defaults instead");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const std::string& table : tables) run(table, settings);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "out_of_the_box: {}\n", error.what());
+    return 1;
   }
-  settings.options.selection = vips;
-  for (const std::string& table : tables) run(table, settings);
   return 0;
 }

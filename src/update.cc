@@ -93,6 +93,10 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
   const Vector targets = scaling_.targets(y);
   sites_ = weights.size() > 0 ? Sites(targets, weights) : Sites(targets);
   targets_.observe(targets);
+  if (!std::isfinite(targets_.m2)) {
+    throw NumericalError(
+        "observe: the squares of the targets overflow; standardise the data, or rescale them");
+  }
   if (!base_) own_old_.emplace(State::empty(SquaredExponential{}, 1.0, X.cols()));
   report_.inducing_before = base_ ? base_->size() : 0;
 }
