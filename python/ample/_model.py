@@ -6,8 +6,6 @@ import numpy as np
 
 from ._ample import ContinualGP, Kernel, SquaredExponential, Vips, out_of_the_box
 
-_BOX: dict[str, Any] = dict(out_of_the_box())
-
 # What a model is made with and cannot change afterwards. The seed has a name of its own in each.
 _PARAMETERS = (
     "kernel",
@@ -43,16 +41,19 @@ def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> N
 
 def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     kernel, fixed = estimator.kernel, estimator.fixed_hyperparameters
-    box: dict[str, Any] = {}
-    if kernel is None or (isinstance(kernel, str) and kernel == "auto"):
+    options: dict[str, Any] = {}
+    automatic = kernel is None or (isinstance(kernel, str) and kernel == "auto")
+    as_it_comes = automatic and not fixed
+    if automatic:
         # On standardised inputs, points in D dimensions are about √D apart.
         kernel = SquaredExponential(lengthscale=dimension**0.5)
-        if not fixed:
-            box = {k: v for k, v in _BOX.items() if k not in ("selection", "standardize")}
-    elif isinstance(kernel, str):
+    if as_it_comes:
+        options = dict(out_of_the_box())
+        del options["selection"], options["standardize"]
+    if isinstance(kernel, str):
         kernel = Kernel(kernel)
     if estimator.reservoir is not None:
-        box["reservoir"] = estimator.reservoir
+        options["reservoir"] = estimator.reservoir
     if estimator.refit_every < 1:
         raise ValueError(
             f"refit_every is {estimator.refit_every}, but must be at least 1; "
@@ -61,18 +62,19 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     return ContinualGP(
         kernel,
         noise_variance=estimator.noise_variance,
-        selection=_selection(estimator, bool(box)),
+        selection=_selection(estimator, as_it_comes),
         standardize=estimator.standardize,
         refit_every=0 if fixed else estimator.refit_every,
         max_evaluations=estimator.max_evaluations,
         seed=seed,
-        **box,
+        **options,
     )
 
 
 def _selection(estimator: Any, as_it_comes: bool) -> Any:
     if estimator.selection is None:
-        settings = dict(_BOX["selection"].settings) if as_it_comes else {}
+        common: Any = out_of_the_box()["selection"]
+        settings = dict(common.settings) if as_it_comes else {}
         for name in ("delta", "max_inducing"):
             if getattr(estimator, name) is not None:
                 settings[name] = getattr(estimator, name)
