@@ -17,8 +17,9 @@ namespace {
 using Checkpoint = ContinualGP::Checkpoint;
 using Pending = ContinualGP::Pending;
 
-// How much longer than `warm_up` rows a model waits for targets that vary.
-constexpr Index kLongestWarmUp = 20;
+// How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up costs
+// an exact model of all rows held.
+constexpr Index kLongestWarmUp = 5;
 
 void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
                  const VectorRef& weights) {
@@ -74,8 +75,10 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   const Vector targets = scaling.targets(rows.y);
   const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
   Hyperparameters theta = model.options.start;
-  theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
-  theta = search_lengthscales(theta, X, sites);
+  if (model.options.find_kernel) {
+    theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+    theta = search_lengthscales(theta, X, sites);
+  }
   OnlineBound bound(std::vector<const State*>{}, X, sites);
   if (!bound.factorize(theta.kernel, theta.noise(), X)) {
     throw NumericalError("observe: the rows held cannot be factorised; standardise the data");

@@ -114,7 +114,8 @@ void Update::replay() {
     own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
   }
   if (options_.reservoir > 0) refit_to_reservoir();
-  if (base_ && options_.weigh_past) weigh_past();
+  // The evidence of a tempered past does not know weights.
+  if (base_ && options_.weigh_past && !sites_.weighted()) weigh_past();
   report_.seconds_fit += watch.seconds();
 }
 
