@@ -76,12 +76,14 @@ void run(const std::string& path, const Settings& settings) {
   ContinualGP gp(options);
   const Stopwatch watch;
   Index forgot = 0;
+  Index relearnt = 0;
   Index capped = 0;
   std::string found;
   for (Index first = 0; first < X.rows(); first += settings.batch) {
     const Index rows = std::min(settings.batch, X.rows() - first);
     const BatchReport r = gp.observe(X.middleRows(first, rows), y.segment(first, rows));
     forgot += r.past_weight < 1.0 ? 1 : 0;
+    relearnt += r.relearnt ? 1 : 0;
     capped += r.stop == SelectionStop::cap ? 1 : 0;
     if (!r.found_kernel.empty()) found = r.found_kernel;
   }
@@ -93,9 +95,9 @@ void run(const std::string& path, const Settings& settings) {
   const std::string kernel = gp.kernel().to_string();
   fmt::print(
       "{:24} {:8} N {:6} D {:3} M {:5} RMSE {:8.4f} NLPD {:8.3f} cover {:.3f} {:7.2f} s  "
-      "forgot {} capped {}  {}\n",
+      "forgot {} relearnt {} capped {}  {}\n",
       name, settings.order, table.rows(), D, gp.size(), rmse(y_test, p.mean) / unit,
-      nlpd(y_test / unit, scaled), coverage(y_test, p, 0.95), seconds, forgot, capped,
+      nlpd(y_test / unit, scaled), coverage(y_test, p, 0.95), seconds, forgot, relearnt, capped,
       kernel.substr(0, kernel.find('(')));
   std::fflush(stdout);
 }
@@ -110,8 +112,15 @@ int main(int argc, char** argv) {
   app.add_option("--order", settings.order, "file, shuffled or sorted (by the first column)")
       ->check(CLI::IsMember({"file", "shuffled", "sorted"}));
   app.add_option("--batch", settings.batch, "Rows in a batch")->check(CLI::PositiveNumber);
+  app.add_option("--reservoir", settings.options.reservoir, "Rows kept to fit hyperparameters to");
+  app.add_option("--prune", settings.options.prune, "Share of a batch's nats for removing points");
+  Vips vips{.floor = 1e-3, .max_inducing = 1000};
+  app.add_option("--delta", vips.delta, "Share of the explainable nats that may be lost");
+  app.add_option("--cap", vips.max_inducing, "Most inducing points");
+  app.add_option("--weigh-past", settings.options.weigh_past, "Whether batches may discount the past");
   app.add_flag("--paper", settings.paper, "The first release's defaults instead");
   CLI11_PARSE(app, argc, argv);
+  settings.options.selection = vips;
   try {
     for (const std::string& table : tables) run(table, settings);
   } catch (const std::exception& error) {

@@ -65,6 +65,18 @@ bool should_wait(const ContinualGPOptions& options, const Pending& rows) {
   return enough > 0 && is_constant(rows.y) && rows.X.rows() < kLongestWarmUp * enough;
 }
 
+/// Whether a batch that brings the rows pending to `rows` is learnt on top of the model as it is,
+/// with θ held. If not, all rows pending are learnt anew, on top of the model before the first.
+bool is_few(const Checkpoint& model, const Pending& rows) {
+  const Index before = model.pending.X.rows();
+  const Index refit_rows = model.options.refit_rows;
+  if (refit_rows == 0) return false;
+  if (rows.base) return rows.X.rows() < refit_rows;
+  if (!model.predictor || model.warming_up()) return false;
+  return rows.X.rows() < model.options.reservoir &&
+         before / refit_rows == rows.X.rows() / refit_rows;
+}
+
 /// An exact model of the rows held, every one an inducing point.
 Checkpoint hold(const Checkpoint& model, Pending rows) {
   Checkpoint held = model;
@@ -116,7 +128,7 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.scaling = Standardize::first_batch;
   options.warm_up = 100;
   options.refit_rows = 500;
-  options.reservoir = 500;
+  options.reservoir = 1000;
   options.weigh_past = true;
   options.prune = 0.05;
   options.selection = Vips{.floor = 1e-3, .max_inducing = 1000};
@@ -144,6 +156,10 @@ void ContinualGPOptions::validate() const {
   if (const auto* given = std::get_if<Scaling>(&scaling)) given->check(given->input_mean.size());
 }
 
+bool ContinualGP::Checkpoint::warming_up() const {
+  return pending.X.rows() > 0 && !pending.base && should_wait(options, pending);
+}
+
 void ContinualGP::Checkpoint::validate() const {
   options.validate();
   theta.check("ContinualGP");
@@ -152,9 +168,7 @@ void ContinualGP::Checkpoint::validate() const {
     invalid("ContinualGP: {} batches of {} rows, but must have at least a row in each batch",
             batches, targets.count);
   }
-  const bool waiting = pending.X.rows() > 0;
-  const bool begun = predictor && (!waiting || pending.base);
-  if (begun && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
+  if (predictor && !warming_up() && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
     invalid("ContinualGP: the kernel has {} parameters, but must have {} as that of the state",
             theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
   }
@@ -171,8 +185,7 @@ ContinualGP::ContinualGP(const ContinualGPOptions& options)
                              .pending = {}}) {}
 
 ContinualGP::ContinualGP(Checkpoint checkpoint) {
-  const bool warming_up = checkpoint.pending.X.rows() > 0 && !checkpoint.pending.base;
-  if (warming_up && !checkpoint.predictor) {
+  if (checkpoint.warming_up() && !checkpoint.predictor) {
     Pending rows = std::move(checkpoint.pending);
     --checkpoint.batches;  // which hold() counts again
     checkpoint = hold(checkpoint, std::move(rows));
@@ -201,9 +214,7 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
     after = std::make_shared<const Checkpoint>(hold(*before, std::move(rows)));
     report = report_of_waiting(*after, X.rows());
   } else {
-    // Few rows are learnt on top of the model as it is, with θ held; many, together with those that
-    // waited for it, on top of the model before the first of them.
-    const bool few = rows.base && rows.X.rows() < options.refit_rows;
+    const bool few = is_few(*before, rows);
     Update update(*before, few ? before->predictor : rows.base,
                   few ? before->targets : rows.base_targets, call.should_stop);
     if (few) {
@@ -217,7 +228,9 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
     report = update.report(before->batches + 1, X.rows());
     report.warnings = warnings(*before, report, rows);
     Checkpoint next = update.commit();
-    if (few) next.pending = std::move(rows);
+    const bool young = !rows.base && rows.X.rows() < options.reservoir;
+    if (young) next.reservoir = {};  // every row is pending
+    if (few || young) next.pending = std::move(rows);
     after = std::make_shared<const Checkpoint>(std::move(next));
   }
   const std::lock_guard lock(mutex_);

@@ -1,10 +1,11 @@
 #include "ample/forgetting.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
-#include <Eigen/Eigenvalues>
-
+#include "ample/exact_gp.h"
+#include "ample/metrics.h"
 #include "check.h"
 #include "linalg.h"
 
@@ -31,6 +32,18 @@ State temper(const State& state, double gamma) {
   return out;
 }
 
+namespace {
+
+/// F = −½ log|I + G| + ½ gᵀ(I + G)⁻¹g   (1); empty if rounding leaves no factor
+std::optional<double> log_normaliser(Matrix G, Vector g) {
+  G.diagonal().array() += 1.0;
+  if (!cholesky(G)) return std::nullopt;
+  solve(G, Op::none, g);
+  return 0.5 * g.squaredNorm() - sum_log_diagonal(G);
+}
+
+}  // namespace
+
 std::optional<TemperedEvidence> TemperedEvidence::of(const State& state, const MatrixRef& X,
                                                      const VectorRef& y) {
   check_columns("TemperedEvidence", "X", X.cols(), state.dimension(),
@@ -56,50 +69,57 @@ std::optional<TemperedEvidence> TemperedEvidence::of(const State& state, const M
   out.constant_ = -0.5 * static_cast<double>(N) * std::log(2.0 * std::numbers::pi) -
                   sum_log_diagonal(L_B) - 0.5 * e.squaredNorm();
   solve_left(L_B, Op::none, Vt);
-  Vector h = Vt.transpose() * e;
-  Matrix L_H(M, M);
-  gram(1.0, Vt, 0.0, L_H);
-  L_H.diagonal().array() += 1.0;
-  if (!cholesky(L_H)) return std::nullopt;
-  out.constant_ -= sum_log_diagonal(L_H);
-
-  out.before_ = tridiagonal(state.A, state.c, Vector::Zero(M));
-  Matrix A = state.A;
-  Vector c = state.c;
-  solve_left(L_H, Op::none, A);
-  solve_right(L_H, Op::transpose, A);
-  solve(L_H, Op::none, c);
-  solve(L_H, Op::none, h);
-  out.after_ = tridiagonal(A, c, h);
+  out.h_ = Vt.transpose() * e;
+  out.H_.resize(M, M);
+  gram(1.0, Vt, 0.0, out.H_);
+  out.A_ = state.A;
+  out.c_ = state.c;
   return out;
 }
 
 double TemperedEvidence::operator()(double gamma) const {
   check_gamma("TemperedEvidence", gamma);
-  return constant_ + after_(gamma) - before_(gamma);  // (9″)
+  const auto after = log_normaliser(gamma * A_ + H_, gamma * c_ + h_);
+  const auto before = log_normaliser(gamma * A_, gamma * c_);
+  if (!after || !before) return -std::numeric_limits<double>::infinity();
+  return constant_ + *after - *before;  // (9″)
 }
 
-TemperedEvidence::Form TemperedEvidence::tridiagonal(const Matrix& A, const Vector& past,
-                                                     const Vector& now) {
-  if (A.rows() < 2) return {A.diagonal(), Vector(0), past, now};
-  const Eigen::Tridiagonalization<Matrix> turned(A);
-  const auto back = turned.matrixQ().adjoint();
-  return {turned.diagonal(), turned.subDiagonal(), back * past, back * now};
-}
+namespace {
 
-double TemperedEvidence::Form::operator()(double gamma) const {
-  // I + γT = C diag(d) Cᵀ with ones on C's diagonal and l below it.
-  double value = 0.0;
-  double d = 1.0;
-  double z = 0.0;
-  for (Index i = 0; i < diagonal.size(); ++i) {
-    const double b = i > 0 ? gamma * below[i - 1] : 0.0;
-    const double l = b / d;
-    d = 1.0 + gamma * diagonal[i] - l * b;
-    z = gamma * past[i] + now[i] - l * z;
-    value += 0.5 * (z * z / d - std::log(d));
+/// Σ log density of some rows, given others; minus infinity if that cannot be computed.
+double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                 const MatrixRef& X_test, const VectorRef& y_test) {
+  ExactGP gp(theta);
+  try {
+    gp.condition(X, y);
+  } catch (const NumericalError&) {
+    return -std::numeric_limits<double>::infinity();
   }
-  return value;
+  const double mean = -nlpd(y_test, gp.predict(X_test, Target::observation));
+  return mean * static_cast<double>(y_test.size());
+}
+
+}  // namespace
+
+bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const VectorRef& y_old,
+                const MatrixRef& X_new, const VectorRef& y_new, double nats) {
+  constexpr Index kMost = 1000;
+  const Index step = (X_new.rows() + kMost - 1) / kMost;
+  const Index half = X_new.rows() / (2 * step);
+  if (half == 0) return false;
+  const auto given = Eigen::seqN(Index{0}, half, 2 * step);
+  const auto asked = Eigen::seqN(step, half, 2 * step);
+  const Index R = X_old.rows();
+  Matrix X(R + half, X_new.cols());
+  Vector y(R + half);
+  X << X_old, X_new(given, Eigen::all);
+  y << y_old, y_new(given);
+  const Matrix X_test = X_new(asked, Eigen::all);
+  const Vector y_test = y_new(asked);
+  const double together = foresight(theta, X, y, X_test, y_test);
+  const double apart = foresight(theta, X.bottomRows(half), y.tail(half), X_test, y_test);
+  return apart > together + nats;
 }
 
 }  // namespace ample

@@ -33,12 +33,12 @@ Matrix what_old_points_leave(const State& old, const MatrixRef& X, const MatrixR
 }
 
 /// log N(t; Uᵀw, S + UᵀU + Λ⁻¹) with U = L_D⁻¹V, the old posterior's part   (3)
-std::optional<double> log_density(const State& old, const Sites& sites, const MatrixRef& Vt,
-                                  Matrix S) {
+std::optional<double> log_density(const State& old, double noise_variance, const Sites& sites,
+                                  const MatrixRef& Vt, Matrix S) {
   if (sites.weighted()) {
-    S.diagonal().array() += old.noise_variance / sites.weight.array();
+    S.diagonal().array() += noise_variance / sites.weight.array();
   } else {
-    S.diagonal().array() += old.noise_variance;
+    S.diagonal().array() += noise_variance;
   }
   Vector e = sites.target;
   if (old.size() > 0) {
@@ -64,7 +64,16 @@ std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites&
 std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites,
                               const MatrixRef& Vt) {
   check_batch(old, X, sites);
-  return log_density(old, sites, Vt, what_old_points_leave(old, X, Vt));
+  return log_density(old, old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt));
+}
+
+std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X, const Sites& sites,
+                                         double factor) {
+  check_batch(old, X, sites);
+  if (!(factor > 0.0)) invalid("optimum: the noise's factor is {}, but must be positive", factor);
+  const Matrix Vt = whiten(old, X);
+  return log_density(old, factor * old.noise_variance, sites, Vt,
+                     what_old_points_leave(old, X, Vt));
 }
 
 std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,
@@ -88,7 +97,7 @@ std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, 
   const double residual = sites.weighted() ? missing.dot(sites.weight) : missing.sum();
   S.diagonal().array() -= jitter;
   S.triangularView<Eigen::Lower>() += jitter * jitter * P;
-  const auto value = log_density(old, sites, Vt, std::move(S));
+  const auto value = log_density(old, old.noise_variance, sites, Vt, std::move(S));
   if (!value) return std::nullopt;
   return *value - 0.5 * residual / old.noise_variance;
 }

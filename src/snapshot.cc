@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view kFormat = "ample-model";
 // 2 holds the factor of I + A too, which 1 left to be computed.
-constexpr int kFormatVersion = 2;
+constexpr int kFormatVersion = 3;
 
 constexpr std::string_view kStartPrefix = "start.";
 constexpr std::string_view kSettingPrefix = "selection.";
@@ -133,6 +133,7 @@ void write(Writer& out, const Reservoir& reservoir) {
   out.matrix("reservoir_X", reservoir.X);
   out.vector("reservoir_y", reservoir.y);
   out.number("reservoir.seen", reservoir.seen);
+  out.number("reservoir.fitted", reservoir.fitted);
 }
 
 void write(Writer& out, const ContinualGP::Pending& pending) {
@@ -175,8 +176,7 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
   write(out, model.reservoir);
   write(out, model.pending);
   // What a model predicts while it warms up follows from the rows that it holds.
-  const bool warming_up = model.pending.X.rows() > 0 && !model.pending.base;
-  if (model.predictor && !warming_up) {
+  if (model.predictor && !model.warming_up()) {
     write(out, model.predictor->state(), "");
     write(out, model.predictor->scaling());
   } else if (const auto* given = std::get_if<Scaling>(&model.options.scaling)) {
@@ -470,12 +470,15 @@ TargetStatistics read_targets(Reader& in, const std::string& prefix) {
   return targets;
 }
 
-Reservoir read_reservoir(Reader& in) {
+Reservoir read_reservoir(Reader& in, int format_version) {
   Reservoir reservoir;
   if (!in.has_tensor("reservoir_X")) return reservoir;
   reservoir.X = in.matrix("reservoir_X");
   reservoir.y = in.vector("reservoir_y");
   reservoir.seen = in.count("reservoir.seen", reservoir.size(), kLargestCount);
+  if (format_version >= 3) {
+    reservoir.fitted = in.count("reservoir.fitted", Index{0}, reservoir.seen);
+  }
   check_shape("reservoir_y", reservoir.y, reservoir.size(), 1);
   return reservoir;
 }
@@ -511,7 +514,7 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
                                 .targets = read_targets(in, ""),
                                 .batches = in.count("batches", Index{0}, kLargestCount),
                                 .curvature = read_curvature(in),
-                                .reservoir = read_reservoir(in),
+                                .reservoir = read_reservoir(in, format_version),
                                 .pending = read_pending(in)};
   const std::string scaling = in.text("standardize");
   if (scaling == kScalingFirstBatch) {
@@ -521,7 +524,7 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
            kScalingFirstBatch, kScalingGiven);
   }
   const bool has_base = in.has_tensor(kBasePrefix + std::string("Z"));
-  const bool warming_up = model.pending.X.rows() > 0 && !has_base;
+  const bool warming_up = model.pending.X.rows() > 0 && !in.has_tensor("Z");
   if (model.batches > 0 && !warming_up) {
     State state = read_state(in, model.theta, origin, format_version, "");
     model.predictor = std::make_shared<const Predictor>(std::move(state), read_scaling(in));

@@ -29,15 +29,23 @@ constexpr double kMostForRounding = 0.01;
 // The share of |L* − L_noise| that stands in for α with a method that has none: the paper's δ.
 constexpr double kDefaultDelta = 0.035;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
 constexpr int kReplayEvaluations = 15;
+
+// How many times the rows at the last fit to the reservoir make another worth while.
+constexpr double kGrowthToRefit = 1.25;
 
 // γ, how much a past row counts, is taken from these; less than 1 only for so many nats.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
 constexpr double kNatsToForget = 3.0;
 
-// From here on so little of the past is believed that the reservoir says more.
-constexpr double kRelearn = 0.01;
+// How much larger the noise may have been instead.
+constexpr std::array kNoiseFactors = {1.5, 2.5, 5.0};
+
+// From here on the past is dropped with its reservoir.
+constexpr double kNextToNothing = 0.01;
 
 /// By how much rounding may change the bound, in nats. The factor of K_bb is that of a matrix
 /// whose diagonal is off by M units in the last place of the prior variance k, and each row of the
@@ -75,8 +83,8 @@ Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predi
       sites_(Vector()),
       targets_(base_targets),
       theta_(base_ ? model.theta : model.options.start),
-      reservoir_(model.reservoir),
-      curvature_(model.curvature) {}
+      reservoir_(base_ ? model.reservoir : Reservoir{}),
+      curvature_(base_ ? model.curvature : Curvature{}) {}
 
 const State& Update::old() const { return own_old_ ? *own_old_ : base_->state(); }
 
@@ -103,33 +111,46 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
 
 void Update::replay() {
   const Stopwatch watch;
-  if (!base_) {
-    if (options_.find_kernel) {
-      FoundKernel found = find_kernel(options_.start, X_, sites_.target, should_stop_);
-      theta_ = std::move(found.theta);
-      report_.found_kernel = std::move(found.comparison);
-    } else if (options_.search_start) {
-      theta_ = search_lengthscales(theta_, X_, sites_);
-    }
-    own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
+  if (!base_) begin();
+  if (options_.reservoir > 0) {
+    reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+    if (reservoir_is_due()) refit_to_reservoir();
   }
-  if (options_.reservoir > 0) refit_to_reservoir();
   // The evidence of a tempered past does not know weights.
   if (base_ && options_.weigh_past && !sites_.weighted()) weigh_past();
   report_.seconds_fit += watch.seconds();
 }
 
-void Update::refit_to_reservoir() {
-  const bool found = !base_ && options_.find_kernel;  // by the same evidence of the same rows
-  reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
-  if (found || options_.refit_every == 0 || model_.batches % options_.refit_every != 0 ||
-      theta_.size() == 0) {
-    return;
+/// Where a model starts that has learnt nothing.
+void Update::begin() {
+  if (options_.find_kernel) {
+    FoundKernel found = find_kernel(options_.start, X_, sites_.target, should_stop_);
+    theta_ = std::move(found.theta);
+    report_.found_kernel = std::move(found.comparison);
+  } else if (options_.search_start) {
+    theta_ = search_lengthscales(theta_, X_, sites_);
   }
-  if (options_.find_kernel && explains_nothing(theta_, X_)) {
+  own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
+}
+
+bool Update::may_refit() const {
+  return options_.refit_every > 0 && model_.batches % options_.refit_every == 0 &&
+         theta_.size() > 0;
+}
+
+/// Whether the rows seen have grown enough since the last fit for another to tell more.
+bool Update::reservoir_is_due() const {
+  return may_refit() && static_cast<double>(reservoir_.seen) >=
+                            kGrowthToRefit * static_cast<double>(reservoir_.fitted);
+}
+
+void Update::refit_to_reservoir() {
+  reservoir_.fitted = reservoir_.seen;
+  report_.refitted = true;
+  if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
     FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, should_stop_);
     report_.found_kernel = std::move(now.comparison);
-    report_.refitted = true;
+    curvature_ = {};
     return carry_to(now.theta);
   }
   MinimizeOptions fit = options_.fit;
@@ -137,7 +158,6 @@ void Update::refit_to_reservoir() {
   fit.absolute_value_tolerance = std::max(fit.absolute_value_tolerance, 0.05);
   EvidenceFit fitted =
       fit_evidence(theta_, reservoir_.X, reservoir_.y, fit, &curvature_, should_stop_);
-  report_.refitted = true;
   if (fitted.summary.usable()) carry_to(fitted.theta);
   report_.fit = std::move(fitted.summary);
 }
@@ -152,38 +172,61 @@ void Update::carry_to(const Hyperparameters& theta) {
 }
 
 void Update::weigh_past() {
+  choose_past_weight();
+  const Reservoir& past = model_.reservoir;
+  if (report_.past_weight < 1.0 && past.size() > 0) {
+    // Perhaps it is only θ that no longer holds.
+    if (!report_.refitted && may_refit()) {
+      refit_to_reservoir();
+      choose_past_weight();
+    }
+    if (report_.past_weight < 1.0 &&
+        !contradict(theta_, past.X, past.y, X_, sites_.target, kNatsToForget)) {
+      // The rows hold. It is what was made of them, at another θ, that does not.
+      report_.past_weight = 1.0;
+      return relearn(past);
+    }
+  }
+  if (report_.past_weight == 1.0) return;
+  if (report_.past_weight <= kNextToNothing && options_.reservoir > 0) {
+    reservoir_ = {};
+    reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+    if (may_refit()) refit_to_reservoir();
+  }
+  own_old_.emplace(temper(old(), report_.past_weight));
+}
+
+/// γ is less than 1 only if no larger noise explains the batch as well: outliers are no reason to
+/// forget.
+void Update::choose_past_weight() {
+  report_.past_weight = 1.0;
   const auto evidence = TemperedEvidence::of(old(), X_, sites_.target);
   if (!evidence) return;
-  const double believed = (*evidence)(1.0);
-  double best = believed + kNatsToForget;
+  double best = (*evidence)(1.0);
+  for (const double factor : kNoiseFactors) {
+    best = std::max(best, optimum_with_noise(old(), X_, sites_, factor).value_or(-kInfinity));
+  }
+  best += kNatsToForget;
   for (const double gamma : kPastWeights) {
     if (const double value = (*evidence)(gamma); value > best) {
       best = value;
       report_.past_weight = gamma;
     }
   }
-  if (report_.past_weight == 1.0) return;
-  if (report_.past_weight <= kRelearn && model_.reservoir.size() > 0) {
-    // Either what was learnt is wrong, or what it was learnt from no longer holds.
-    State again = relearn(model_.reservoir);
-    if (optimum(again, X_, sites_).value_or(-std::numeric_limits<double>::infinity()) > best) {
-      own_old_.emplace(std::move(again));
-      return;
-    }
-    reservoir_ = {};
-    refit_to_reservoir();
-  }
-  own_old_.emplace(temper(old(), report_.past_weight));
 }
 
-/// What the reservoir's rows say at θ, in place of a past that is no longer believed.
-State Update::relearn(const Reservoir& rows) const {
-  State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
+/// Puts what these rows say at θ in the place of the past, if that explains the batch better.
+void Update::relearn(const Reservoir& rows) {
+  const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const Selection selection =
       options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
   OnlineBound bound(nothing, rows.X, rows.y);
-  if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return nothing;
-  return bound.absorb();
+  if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
+  State again = bound.absorb();
+  const double better = optimum(again, X_, sites_).value_or(-kInfinity);
+  if (better <= optimum(old(), X_, sites_).value_or(-kInfinity) + kNatsToForget) return;
+  own_old_.emplace(std::move(again));
+  report_.relearnt = true;
 }
 
 void Update::select() {

@@ -39,10 +39,14 @@ class Update {
 
  private:
   [[nodiscard]] const State& old() const;
+  void begin();
+  [[nodiscard]] bool may_refit() const;
+  [[nodiscard]] bool reservoir_is_due() const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
   void weigh_past();
-  [[nodiscard]] State relearn(const Reservoir& rows) const;
+  void choose_past_weight();
+  void relearn(const Reservoir& rows);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();
 

@@ -33,6 +33,7 @@ struct BatchReport {
   double noise_variance = 0.0;        // after the fit
   double jitter = 0.0;
   double past_weight = 1.0;           // γ: what a row of the past counts from now on
+  bool relearnt = false;              // the past was learnt anew from the reservoir
   double pruned_nats = 0.0;           // what removing points after the batch cost
   std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
                                       // learnt; computed with a reservoir only
@@ -65,6 +66,7 @@ void for_each_report_field(Visitor&& visit) {
   visit("noise_variance", &BatchReport::noise_variance);
   visit("jitter", &BatchReport::jitter);
   visit("past_weight", &BatchReport::past_weight);
+  visit("relearnt", &BatchReport::relearnt);
   visit("pruned_nats", &BatchReport::pruned_nats);
   visit("coverage", &BatchReport::coverage);
   visit("found_kernel", &BatchReport::found_kernel);

@@ -69,7 +69,9 @@ struct ContinualGPOptions {
   Index refit_rows = 0;
 
   /// Rows of the past that are kept, a sample of all, to fit the hyperparameters to by their exact
-  /// evidence instead of by the bound. 0: none is kept.
+  /// evidence instead of by the bound: when the rows seen have grown by a quarter, or contradict
+  /// what was learnt. Until more have come than are kept, each refit learns all of them anew, with
+  /// scaling and kernel found again, so that it does not matter which came first. 0: none is kept.
   Index reservoir = 0;
 
   /// Let each batch decide by its evidence how much of the past to believe: every past row counts
@@ -119,12 +121,12 @@ struct ObserveOptions {
 /// it was after the last whole batch. Calls of observe() must not overlap.
 class ContinualGP {
  public:
-  /// Rows that a refit is still to come for, in the units of the data.
+  /// Rows that are to be learnt anew, in the units of the data.
   struct Pending {
     Matrix X;        // [N,D]
     Vector y;        // [N]
     Vector weights;  // [N]; empty if all are 1
-    /// The model before the first of them; null while the model warms up.
+    /// The model before the first of them; null if they are all that the model has seen.
     std::shared_ptr<const Predictor> base;
     TargetStatistics base_targets;
   };
@@ -139,6 +141,9 @@ class ContinualGP {
     Curvature curvature;
     Reservoir reservoir;
     Pending pending;
+
+    /// Whether rows are held until there are enough to begin.
+    [[nodiscard]] bool warming_up() const;
 
     /// Throws std::invalid_argument unless all parts fit together.
     void validate() const;

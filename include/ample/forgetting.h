@@ -12,6 +12,7 @@
 
 #include <optional>
 
+#include "ample/hyperparameters.h"
 #include "ample/state.h"
 #include "ample/types.h"
 
@@ -25,32 +26,31 @@ namespace ample {
 ///
 ///   L*(γ) = log N(y; 0, B) + F(γA + H, γc + h) − F(γA, γc),   H = V B⁻¹ Vᵀ,   h = V B⁻¹ y    (9″)
 ///
-/// with F as in (1). A, and A in the coordinates in which I + H is the identity, become tridiagonal
-/// once, O(N³ + M³) with the rest; then each γ is O(M).
+/// with F as in (1). O(N³ + M³) once, then O(M³) for each γ: two Cholesky factors, which cost far less
+/// than turning A into a form in which every further γ is cheap.
 class TemperedEvidence {
  public:
   /// Empty if B cannot be factorised.
   [[nodiscard]] static std::optional<TemperedEvidence> of(const State& state, const MatrixRef& X,
                                                           const VectorRef& y);
 
-  /// L*(γ), 0 ≤ γ ≤ 1.
+  /// L*(γ), 0 ≤ γ ≤ 1; minus infinity where it cannot be computed.
   [[nodiscard]] double operator()(double gamma) const;
 
  private:
-  /// −½ log|I + γT| + ½ (γ past + now)ᵀ(I + γT)⁻¹(γ past + now), T tridiagonal.
-  struct Form {
-    Vector diagonal;
-    Vector below;
-    Vector past;
-    Vector now;
-    [[nodiscard]] double operator()(double gamma) const;
-  };
-  /// Of A symmetric and two vectors, all turned so that A is tridiagonal.
-  [[nodiscard]] static Form tridiagonal(const Matrix& A, const Vector& past, const Vector& now);
-
-  double constant_ = 0.0;  // log N(y; 0, B) − ½ log|I + H|
-  Form before_;            // F(γA, γc)
-  Form after_;             // F(γA + H, γc + h) + ½ log|I + H|
+  double constant_ = 0.0;  // log N(y; 0, B)
+  Matrix A_;
+  Vector c_;
+  Matrix H_;
+  Vector h_;
 };
+
+/// Whether old rows and new ones contradict each other at these hyperparameters: every other new row
+/// is foreseen from the rest of them better, by `nats` or more, if the old rows are left out. A
+/// function that has changed contradicts its past; one that is seen at a new place does not. Exact,
+/// O((R + N)³); of more than 1000 new rows it looks at some.
+[[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
+                              const VectorRef& y_old, const MatrixRef& X_new,
+                              const VectorRef& y_new, double nats);
 
 }  // namespace ample

@@ -23,6 +23,10 @@ namespace ample {
 [[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
                                             const Sites& sites, const MatrixRef& Vt);
 
+/// The same had the noise variance been `factor` times as large.
+[[nodiscard]] std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X,
+                                                       const Sites& sites, double factor);
+
 /// L*_ε (9′): what Z_b = Z_a ∪ X reaches with inducing variables of jitter ε. L* − L*_ε is what
 /// jitter costs where every row is an inducing point.
 [[nodiscard]] std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X,

@@ -12,9 +12,10 @@
 namespace ample {
 
 struct Reservoir {
-  Matrix X;        // [R,D], in scaled units
-  Vector y;        // [R]
-  Index seen = 0;  // rows that were offered
+  Matrix X;          // [R,D], in scaled units
+  Vector y;          // [R]
+  Index seen = 0;    // rows that were offered
+  Index fitted = 0;  // `seen` when hyperparameters were last fitted to it
 
   [[nodiscard]] Index size() const { return X.rows(); }
 
