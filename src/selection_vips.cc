@@ -112,7 +112,7 @@ class Growth {
       : vips_(vips),
         p_(p),
         noise_(noise_bound(p)),
-        search_(p, vips.pool),
+        search_(p, vips.pool, vips.choose),
         reference_(p, vips, search_),
         rounding_(search_.rounding()) {}
 

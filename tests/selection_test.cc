@@ -559,6 +559,7 @@ TEST(MakeSelection, MakesTheSameMethodAgainFromItsSettings) {
                                                   .pool = Vips::Pool::old_and_batch,
                                                   .reference = Vips::Reference::upper_bound,
                                                   .max_inducing = 77},
+                                             Vips{.choose = Vips::Choose::gain},
                                              Vips{},
                                              ConditionalVariance{.eta = 0.3, .max_inducing = 50},
                                              ConditionalVariance{},
@@ -590,6 +591,7 @@ TEST(MakeSelection, SaysWhatIsWrong) {
   EXPECT_EQ(error("vips", {{"delta", std::nan("")}}),
             "vips: delta is nan, but must be positive and finite");
   EXPECT_EQ(error("vips", {{"pool", 2.0}}), "vips: pool is 2, but must be from 0 to 1");
+  EXPECT_EQ(error("vips", {{"choose", 0.5}}), "vips: choose is 0.5, but must be from 0 to 1");
   EXPECT_EQ(error("vips", {{"max_inducing", 0.0}}),
             "vips: max_inducing is 0, but must be a whole number from 1");
   EXPECT_EQ(error("cv", {{"max_inducing", 2.5}}),

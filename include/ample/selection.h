@@ -126,7 +126,7 @@ class SelectionMethod {
 /// No limit on the number of inducing points.
 inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 
-/// Vegas Inducing Point Selection: greedy variance, until the bound is within α of its optimum,
+/// Vegas Inducing Point Selection: a point at a time, until the bound is within α of its optimum,
 ///   L* − L̂ ≤ α = max(δ |L* − L_noise|, floor · N).
 /// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
 ///
@@ -140,6 +140,9 @@ struct Vips {
   /// What stands for the optimum: L* itself, O(N³); the upper bound Û′ on a geometric schedule of
   /// M; or whichever is cheaper for the batch at hand.
   enum class Reference { automatic, optimum, upper_bound };
+  /// Which point next: the most uncertain, whatever its target says (the paper's choice); or the
+  /// one that raises the bound most (20), which needs fewer points for the same α.
+  enum class Choose { variance, gain };
 
   /// 0.035 is the paper's recommendation.
   double delta = 0.035;
@@ -149,6 +152,7 @@ struct Vips {
   double floor = 0.0;
   Pool pool = Pool::batch;
   Reference reference = Reference::automatic;
+  Choose choose = Choose::variance;
   Index max_inducing = kNoCap;
 
   /// Throws std::invalid_argument for a setting out of range; so do those of the other methods.
