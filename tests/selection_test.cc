@@ -415,6 +415,31 @@ TEST(ConditionalVariance, KeepsToItsCap) {
   EXPECT_EQ(s.Z.rows(), 7);
 }
 
+TEST(Selection, AModelThatIsPrunedAfterwardsMayTakeMoreThanTheCap) {
+  const Problem p(11, 16, 30);
+  SelectionProblem problem = p.view();
+  for (const SelectionMethod& method :
+       {SelectionMethod(Vips{.delta = 1e-4, .max_inducing = 16}),
+        SelectionMethod(ConditionalVariance{.eta = 1e-4, .max_inducing = 16}),
+        SelectionMethod(Oips{.rho = 0.999, .max_inducing = 16})}) {
+    SCOPED_TRACE(method.name());
+    problem.pruned_after = true;
+    const Selection more = method.select(problem);
+    EXPECT_EQ(more.Z.rows(), 18);  // an eighth
+    EXPECT_EQ(more.most, 16);
+    EXPECT_EQ(more.stop, SelectionStop::cap);
+    problem.pruned_after = false;  // control
+    const Selection capped = method.select(problem);
+    EXPECT_LE(capped.Z.rows(), 16);
+    EXPECT_EQ(capped.most, 16);
+  }
+  EXPECT_EQ(Vips{}.select(problem).most, kNoCap);
+  problem.pruned_after = true;
+  EXPECT_EQ(problem.limit(3), 4);
+  EXPECT_EQ(problem.limit(1000), 1030);  // no more than the batch has rows
+  EXPECT_EQ(problem.limit(kNoCap), kNoCap);
+}
+
 // --- OIPS --------------------------------------------------------------------------------------
 
 /// The rule as the paper has it, from given inducing inputs.

@@ -34,6 +34,8 @@ struct BatchReport {
   double jitter = 0.0;
   double past_weight = 1.0;           // γ: what a row of the past counts from now on
   double pruned_nats = 0.0;           // what removing points after the batch cost
+  std::optional<double> lost_nats;    // gap + pruned_nats: what the batch lost in all. At unchanged
+                                      // hyperparameters, KL[model ‖ q*_n]
   std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
                                       // learnt; computed with a reservoir only
   std::string found_kernel;           // the candidates compared, if a kernel was found
@@ -66,6 +68,7 @@ void for_each_report_field(Visitor&& visit) {
   visit("jitter", &BatchReport::jitter);
   visit("past_weight", &BatchReport::past_weight);
   visit("pruned_nats", &BatchReport::pruned_nats);
+  visit("lost_nats", &BatchReport::lost_nats);
   visit("coverage", &BatchReport::coverage);
   visit("found_kernel", &BatchReport::found_kernel);
   visit("warnings", &BatchReport::warnings);
