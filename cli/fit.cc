@@ -118,6 +118,13 @@ void run(FitOptions& options) {
   learn(ContinualGP(model), source, test, notes, options.learn, file.get(), "ample fit");
 }
 
+/// A rule by its name, as a number among the settings.
+double choose_code(const std::string& rule) {
+  if (rule == "variance") return static_cast<double>(Vips::Choose::variance);
+  if (rule == "gain") return static_cast<double>(Vips::Choose::gain);
+  throw UsageError(fmt::format("--choose is '{}', expected variance or gain", rule));
+}
+
 void add_setting(CLI::App& command, FitOptions& options, const char* flag, const char* setting,
                  const char* help) {
   command
@@ -173,6 +180,12 @@ void add_fit(CLI::App& app) {
       ->type_name("METHOD");
   add_setting(command, options, "--delta", "delta",
               "vips: share of the explainable nats that may be lost (default: 0.035)");
+  command
+      .add_option_function<std::string>(
+          "--choose",
+          [&options](const std::string& rule) { options.settings["choose"] = choose_code(rule); },
+          "vips: which point next, the one of most variance or of most gain (default: variance)")
+      ->type_name("RULE");
   add_setting(command, options, "--eta", "eta",
               "cv: variance that may remain unexplained (default: 0.5)");
   add_setting(command, options, "--rho", "rho",

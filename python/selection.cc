@@ -265,7 +265,7 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
   m.def(
       "Vips",
       [](double delta, double floor, const std::string& pool, const std::string& reference,
-         std::optional<Index> max_inducing) {
+         const std::string& choose, std::optional<Index> max_inducing) {
         Vips v{.delta = delta, .floor = floor, .max_inducing = cap(max_inducing)};
         if (pool == "old_and_batch") {
           v.pool = Vips::Pool::old_and_batch;
@@ -280,15 +280,20 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
           throw std::invalid_argument(
               "Vips: reference must be 'automatic', 'optimum' or 'upper_bound'");
         }
+        if (choose == "gain") {
+          v.choose = Vips::Choose::gain;
+        } else if (choose != "variance") {
+          throw std::invalid_argument("Vips: choose must be 'variance' or 'gain'");
+        }
         return checked(v);
       },
       "delta"_a = Vips{}.delta, nb::kw_only(), "floor"_a = Vips{}.floor, "pool"_a = "batch",
-      "reference"_a = "automatic", "max_inducing"_a = nb::none(), R"(
+      "reference"_a = "automatic", "choose"_a = "variance", "max_inducing"_a = nb::none(), R"(
 VIPS: points are added, the most uncertain first, until the bound is within the fraction ``delta``
 of what separates its optimum from a model that explains nothing, or within ``floor`` nats a row.
 
 ``pool='old_and_batch'`` also drops old points that no longer help; ``reference`` says what stands
-for the optimum.
+for the optimum; ``choose='gain'`` adds first what raises the bound most.
 )");
   m.def(
       "ConditionalVariance",

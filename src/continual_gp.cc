@@ -223,7 +223,7 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
       update.prepare(rows.X, rows.y, rows.weights);
       update.replay();
     }
-    update.select();
+    update.select(!few);
     update.absorb(!few);
     report = update.report(before->batches + 1, X.rows());
     report.warnings = warnings(*before, report, rows);

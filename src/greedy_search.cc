@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "check.h"
+#include "greedy_gain.h"
 #include "greedy_variance.h"
 #include "incremental_bound.h"
 #include "selection_pool.h"
@@ -29,29 +31,44 @@ IncrementalBound first_bound(const SelectionProblem& p, Vips::Pool pool, GreedyV
 }  // namespace
 
 struct GreedySearch::Search {
-  Search(const SelectionProblem& p, Vips::Pool pool, double jitter)
+  Search(const SelectionProblem& p, Vips::Pool pool, Vips::Choose choose, double jitter)
       : candidates(pool == Vips::Pool::batch ? Matrix(p.X) : stack(p.old.Z, p.X)),
         greedy(p.old.kernel, candidates, jitter, pool == Vips::Pool::batch ? 0 : p.old.size()),
-        bound(first_bound(p, pool, greedy)) {}
+        bound(first_bound(p, pool, greedy)) {
+    if (choose == Vips::Choose::gain) {
+      gain.emplace(candidates.rows(), candidates.rows() - p.X.rows());
+      greedy.keep_covariance();
+    }
+  }
+
+  [[nodiscard]] std::optional<Index> next() {
+    const std::optional<Index> uncertain = greedy.most_uncertain();
+    if (!uncertain || !gain) return uncertain;
+    const std::optional<Index> best = gain->next(greedy, bound);
+    return best ? best : uncertain;
+  }
 
   Matrix candidates;
   GreedyVariance greedy;
   IncrementalBound bound;
+  std::optional<GreedyGain> gain;
 };
 
-GreedySearch::GreedySearch(const SelectionProblem& problem, Vips::Pool pool)
+GreedySearch::GreedySearch(const SelectionProblem& problem, Vips::Pool pool, Vips::Choose choose)
     : p_(problem),
       pool_(pool),
       jitter_(selection_jitter(problem)),
-      search_(std::make_unique<Search>(problem, pool, jitter_)) {
+      search_(std::make_unique<Search>(problem, pool, choose, jitter_)) {
   record();
 }
 
 GreedySearch::~GreedySearch() = default;
 
 bool GreedySearch::take_next() {
+  const std::optional<Index> next = search_->next();
+  if (!next) return false;
   GreedyVariance& greedy = search_->greedy;
-  if (!greedy.take_next()) return false;
+  greedy.take(*next);
   IncrementalBound& bound = search_->bound;
   if (pool_ == Vips::Pool::batch) {
     bound.append(greedy.Vt(), Vector());

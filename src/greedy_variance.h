@@ -7,10 +7,11 @@
 // O(P M) a point for a pool of P points. That is a product of a matrix with a vector, which moves
 // all of V through the processor for each point. Once V is large, the covariance that is left, k −
 // VᵀV, is therefore kept, and brought up to date for many points at a time by one product of
-// matrices.
+// matrices. Another rule than variance (greedy_gain.h) says itself which point to take.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ample/kernel.h"
@@ -27,10 +28,28 @@ class GreedyVariance {
   /// Begins with inducing inputs Z outside the pool, L Lᵀ = K_zz.
   void start_from(const MatrixRef& Z, const MatrixRef& L);
 
-  /// Takes the next point and returns its place in the pool. Empty when every point is taken or
+  /// The place in the pool of the point that is most uncertain. Empty when every point is taken or
   /// the rest is determined to rounding; stopped_by_rounding() tells which.
-  std::optional<Index> take_next();
+  [[nodiscard]] std::optional<Index> most_uncertain();
   [[nodiscard]] bool stopped_by_rounding() const { return stopped_by_rounding_; }
+
+  /// Whether point j is neither taken nor determined to rounding.
+  [[nodiscard]] bool is_open(Index j) const {
+    return is_taken_[static_cast<std::size_t>(j)] == 0 && residual_[j] > rounding_;
+  }
+
+  /// Takes point j, which must be open.
+  void take(Index j);
+  /// Takes the most uncertain point, if there is one.
+  std::optional<Index> take_next();
+
+  /// Keeps the covariance that is left from now on, whatever is taken: for many columns(). A pool
+  /// too large for that does without. O(P² M).
+  void keep_covariance();
+
+  /// What the columns of Vᵀ would be if these points were each taken next   [P, number of points].
+  /// O(P M) a point, by a product of matrices.
+  [[nodiscard]] Matrix columns(std::span<const Index> points) const;
 
   [[nodiscard]] Index size() const { return size_; }
   [[nodiscard]] const std::vector<Index>& taken() const { return taken_; }
@@ -43,7 +62,8 @@ class GreedyVariance {
 
  private:
   void reserve(Index columns);
-  void keep_covariance();
+  void update_covariance();
+  void write_kept(Index j, Eigen::Ref<Vector> v) const;
   void write_covariance(Index j, Eigen::Ref<Vector> v) const;
 
   Kernel kernel_;

@@ -88,6 +88,40 @@ void IncrementalBound::append(const MatrixRef& Vt, const VectorRef& v_a) {
   ++size_;
 }
 
+Vector IncrementalBound::gains(const MatrixRef& Vt, const MatrixRef& columns,
+                               const MatrixRef& columns_a) const {
+  const Index M = size_;
+  const Index B = columns.cols();
+  const double per_noise = 1.0 / old_.noise_variance;
+
+  // As append() has them for one point: the new column of A, its diagonal entry, the entry of c.
+  Matrix weighted;  // W v
+  if (sites_.weighted()) weighted = columns.array().colwise() * sites_.weight.array();
+  const MatrixRef W_v = sites_.weighted() ? MatrixRef(weighted) : columns;
+  Matrix a(M, B);
+  multiply(per_noise, Vt, Op::transpose, W_v, Op::none, 0.0, a);
+  Vector a_new = per_noise * columns.cwiseProduct(W_v).colwise().sum().transpose();
+  Vector c_new = per_noise * (W_v.transpose() * sites_.target);
+  if (columns_a.rows() > 0) {
+    Matrix T = columns_a;
+    solve_left(old_.L, Op::none, T);
+    Matrix A_T(T.rows(), B);
+    multiply(1.0, old_.A, Op::none, T, Op::none, 0.0, A_T);
+    if (M > 0) multiply(1.0, T_.leftCols(M), Op::transpose, A_T, Op::none, 1.0, a);
+    a_new += T.cwiseProduct(A_T).colwise().sum().transpose();
+    c_new.noalias() += T.transpose() * old_.c;
+  }
+  // What the point takes from the trace terms is a_new, of the batch and of the pseudo-data.
+  if (M > 0) solve_left(L_D_.topLeftCorner(M, M), Op::none, a);
+  Vector gain(B);
+  for (Index b = 0; b < B; ++b) {
+    const double squared = std::max(1.0 + a_new[b] - a.col(b).squaredNorm(), 1.0);  // λ²
+    const double w_new = (c_new[b] - a.col(b).dot(w_.head(M))) / std::sqrt(squared);
+    gain[b] = 0.5 * (a_new[b] - std::log(squared) + w_new * w_new);
+  }
+  return gain;
+}
+
 double IncrementalBound::value(double residual) const {
   return constant_ - 0.5 * residual / old_.noise_variance - 0.5 * past_residual_ - sum_log_ +
          0.5 * w_.head(size_).squaredNorm();  // (13)

@@ -31,6 +31,16 @@ class IncrementalBound {
   /// kept.
   void append(const MatrixRef& Vt, const VectorRef& v_a);
 
+  /// By how much append() would raise the bound, for each of several points   [B].
+  ///
+  ///   gain_j = ½ e_jᵀΛe_j − ½ log λ² + ½ w_new²                                              (20)
+  ///
+  /// `columns` are their columns of Vᵀ [N,B], e_j in (20), `Vt` those of the points so far [N,M],
+  /// and `columns_a` their columns of K_ab L⁻ᵀ [M_a,B], empty if the old points were kept.
+  /// O(N M + M²) a point, by products of matrices.
+  [[nodiscard]] Vector gains(const MatrixRef& Vt, const MatrixRef& columns,
+                             const MatrixRef& columns_a) const;
+
   /// L̂ given Σ_n w_n r_n, the residual variances of the batch.
   [[nodiscard]] double value(double residual) const;
 

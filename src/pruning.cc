@@ -146,13 +146,18 @@ std::vector<Removal> removal_order(const State& state, const PruneLimits& limits
   if (!(limits.nats >= 0.0)) invalid("prune: nats is {}, but must be 0 or more", limits.nats);
   if (limits.points < 0) invalid("prune: points is {}, but must be 0 or more", limits.points);
   std::vector<Removal> order;
-  if (limits.nats == 0.0 || state.size() <= limits.points) return order;
+  if (limits.most < limits.points) {
+    invalid("prune: most is {}, but must be at least points, {}", limits.most, limits.points);
+  }
+  const bool pays = limits.nats > 0.0;
+  if (state.size() <= (pays ? limits.points : limits.most)) return order;
   Remaining remaining(state);
   double paid = 0.0;
   while (remaining.size() > limits.points) {
     const Index column = remaining.cheapest();
     const Removal removal = remaining.step(column);
-    if (!(paid + removal.price <= limits.nats)) break;
+    const bool affordable = pays && paid + removal.price <= limits.nats;
+    if (!affordable && remaining.size() <= limits.most) break;
     paid += removal.price;
     order.push_back(removal);
     remaining.remove(column);

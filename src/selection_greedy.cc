@@ -11,7 +11,7 @@ Selection ConditionalVariance::select(const SelectionProblem& p) const {
   GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
   SelectionStop stop = SelectionStop::threshold;
   while (greedy.size() == 0 || greedy.residual().sum() > eta) {
-    if (greedy.size() >= max_inducing) {
+    if (greedy.size() >= p.limit(max_inducing)) {
       stop = SelectionStop::cap;
       break;
     }
@@ -22,6 +22,7 @@ Selection ConditionalVariance::select(const SelectionProblem& p) const {
   }
   Selection out = from_pool(p, pool, greedy.taken());
   out.stop = stop;
+  out.keep_to(max_inducing);
   return out;
 }
 

@@ -53,6 +53,7 @@ Selection Oips::select(const SelectionProblem& p) const {
   const Vector variance = kernel.diagonal(pool);
   std::mt19937_64 generator(p.seed);
   double accept = rho;
+  const Index limit = p.limit(max_inducing);
 
   // Members of Z by their place in the pool, and for each point of the batch its largest
   // covariance with one of them.
@@ -82,7 +83,7 @@ Selection Oips::select(const SelectionProblem& p) const {
     const Index i = M_a + n;
     if (closest[n] >= accept * variance[i]) continue;
     add(i);
-    while (static_cast<Index>(members.size()) > max_inducing) {
+    while (static_cast<Index>(members.size()) > limit) {
       stop = SelectionStop::cap;
       const Matrix Z = rows_of(pool, members);
       Matrix correlation = kernel(Z, Z);
@@ -105,6 +106,7 @@ Selection Oips::select(const SelectionProblem& p) const {
   }
   Selection out = from_pool(p, pool, members);
   out.stop = stop;
+  out.keep_to(max_inducing);
   return out;
 }
 

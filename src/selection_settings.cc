@@ -87,6 +87,7 @@ SelectionSettings Vips::settings() const {
   if (floor > 0.0) s["floor"] = floor;
   if (pool != Pool::batch) s["pool"] = static_cast<double>(pool);
   if (reference != Reference::automatic) s["reference"] = static_cast<double>(reference);
+  if (choose != Choose::variance) s["choose"] = static_cast<double>(choose);
   put_cap(s, max_inducing);
   return s;
 }
@@ -120,6 +121,7 @@ SelectionMethod make_selection(std::string_view name, const SelectionSettings& s
     read.number("floor", m.floor);
     read.choice("pool", m.pool, 1);
     read.choice("reference", m.reference, 2);
+    read.choice("choose", m.choose, 1);
     read.count("max_inducing", m.max_inducing);
     return finished(m);
   }

@@ -111,8 +111,9 @@ class Growth {
   Growth(const Vips& vips, const SelectionProblem& p)
       : vips_(vips),
         p_(p),
+        limit_(p.limit(vips.max_inducing)),
         noise_(noise_bound(p)),
-        search_(p, vips.pool),
+        search_(p, vips.pool, vips.choose),
         reference_(p, vips, search_),
         rounding_(search_.rounding()) {}
 
@@ -146,7 +147,7 @@ class Growth {
         return SelectionStop::jitter;
       }
     }
-    if (M >= vips_.max_inducing) return SelectionStop::cap;
+    if (M >= limit_) return SelectionStop::cap;
     return std::nullopt;
   }
 
@@ -168,6 +169,7 @@ class Growth {
 
   [[nodiscard]] Selection result(Index taken, SelectionStop stop) const {
     Selection selection = search_.selection(taken, stop);
+    selection.keep_to(vips_.max_inducing);
     selection.noise_bound = noise_;
     // Else neither L* nor a bound on it could be computed: the gap is unknown, every point was
     // taken.
@@ -180,6 +182,7 @@ class Growth {
 
   const Vips& vips_;
   const SelectionProblem& p_;
+  Index limit_;
   double noise_;
   GreedySearch search_;
   ReferenceValue reference_;

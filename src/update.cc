@@ -229,10 +229,11 @@ void Update::relearn(const Reservoir& rows) {
   report_.relearnt = true;
 }
 
-void Update::select() {
+void Update::select(bool refit) {
   const Stopwatch watch;
   const auto seed = options_.seed + static_cast<std::uint64_t>(model_.batches) + 1;
-  const SelectionProblem problem{old(), X_, sites_, targets_, seed};
+  const bool pruned_after = refit && options_.prune > 0.0;
+  const SelectionProblem problem{old(), X_, sites_, targets_, seed, pruned_after};
   selection_ = options_.selection.select(problem);
   check_columns("observe", "the selected Z", selection_.Z.cols(), X_.cols(), "the input dimension");
   report_.noise_bound = selection_.noise_bound ? *selection_.noise_bound : noise_bound(problem);
@@ -286,8 +287,11 @@ void Update::absorb(bool refit) {
 }
 
 void Update::prune() {
-  if (options_.prune == 0.0 || !report_.threshold) return;
-  Pruned pruned = ample::prune(*state_, {.nats = options_.prune * *report_.threshold, .points = 1});
+  if (options_.prune == 0.0) return;
+  // A method without a threshold has no nats to spend, but may have a cap.
+  Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
+                                         .points = 1,
+                                         .most = selection_.most});
   report_.inducing_removed += static_cast<Index>(pruned.removed.size());
   report_.pruned_nats = pruned.nats;
   state_.emplace(std::move(pruned.state));
@@ -314,7 +318,10 @@ BatchReport Update::report(Index batch, Index rows) const {
   report.rows = rows;
   report.rows_seen = targets_.count;
   report.inducing = state_->size();
-  if (report.optimum && report.lower_bound) report.gap = *report.optimum - *report.lower_bound;
+  if (report.optimum && report.lower_bound) {
+    report.gap = *report.optimum - *report.lower_bound;
+    report.lost_nats = *report.gap + report.pruned_nats;
+  }
   report.kernel = theta_.kernel.to_string();
   report.noise_variance = theta_.noise();
   report.jitter = state_->jitter;

@@ -26,8 +26,9 @@ class Update {
   /// for the first batch, those of the reservoir, how much of the past to believe.
   void replay();
 
-  /// Chooses the inducing points, at θ_old.
-  void select();
+  /// Chooses the inducing points, at θ_old. Before a refit a method may exceed its cap: absorb()
+  /// prunes the model to it.
+  void select(bool refit);
 
   /// Fits the hyperparameters to the bound if `refit`, and makes the state that remembers the batch
   /// too. Then removes the points that are not worth their price.

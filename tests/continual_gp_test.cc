@@ -412,6 +412,75 @@ TEST(ContinualGP, AtTheCapTheReportSaysWhatItCosts) {
   }
 }
 
+/// A stream that moves on by one unit a batch; RMSE over the last two units at its end.
+double error_at_the_end(const ContinualGPOptions& options, Index cap) {
+  ContinualGP gp(options);
+  constexpr int kBatches = 60;
+  for (int b = 0; b < kBatches; ++b) {
+    const Batch batch = wave(60, static_cast<std::uint64_t>(b), b, b + 1.0);
+    const BatchReport r = gp.observe(batch.X, batch.y);
+    EXPECT_LE(r.inducing, cap);
+    EXPECT_EQ(r.inducing, r.inducing_before + r.inducing_added - r.inducing_removed);
+  }
+  const Batch test = wave(400, 1000, kBatches - 2.0, kBatches);
+  return rmse(test.y, gp.predict(test.X).mean);
+}
+
+TEST(ContinualGP, AFullModelThatIsPrunedGoesOnLearning) {
+  ContinualGPOptions options = frozen(SquaredExponential{1.0, 0.4}, 0.01);
+  for (const SelectionMethod& method :
+       {SelectionMethod(Vips{.max_inducing = 50}),
+        SelectionMethod(ConditionalVariance{.eta = 0.05, .max_inducing = 50}),
+        SelectionMethod(Oips{.rho = 0.9, .max_inducing = 50})}) {
+    SCOPED_TRACE(method.name());
+    options.selection = method;
+    options.prune = 0.05;
+    EXPECT_LT(error_at_the_end(options, 50), 0.13);  // noise has 0.1
+  }
+  // Control: without pruning a full model learns nothing of where it has no points.
+  options.selection = Vips{.max_inducing = 50};
+  options.prune = 0.0;
+  EXPECT_GT(error_at_the_end(options, 50), 0.4);
+}
+
+TEST(ContinualGP, NatsLostAreWhatTheBoundLosesWithThePointsThatAreLeft) {
+  ContinualGPOptions options = frozen(SquaredExponential{1.0, 0.3}, 0.01);
+  options.selection = Vips{.delta = 0.02, .max_inducing = 12};
+  options.prune = 0.2;
+  ContinualGP gp(options);
+  bool pruned = false;
+  for (int b = 0; b < 6; ++b) {
+    const auto before = gp.predictor();
+    const Batch batch = wave(40, static_cast<std::uint64_t>(b), b, b + 1.5);
+    const BatchReport r = gp.observe(batch.X, batch.y);
+    EXPECT_DOUBLE_EQ(r.lost_nats.value(), *r.gap + r.pruned_nats);
+    pruned = pruned || r.pruned_nats > 0.01;
+    if (r.stop == SelectionStop::threshold) {
+      EXPECT_LE(*r.lost_nats, 1.2 * *r.threshold);
+    }
+    if (!before) continue;
+    OnlineBound bound(before->state(), batch.X, batch.y);
+    const State& after = gp.predictor()->state();
+    ASSERT_TRUE(bound.factorize(after.kernel, after.noise_variance, after.Z, after.jitter));
+    EXPECT_NEAR(*r.optimum - bound.value(), *r.lost_nats, 1e-5 * std::max(1.0, *r.lost_nats));
+  }
+  EXPECT_TRUE(pruned);
+}
+
+TEST(ContinualGP, SmallBatchesKeepToTheCapUntilTheRefitThatPrunes) {
+  ContinualGPOptions options = frozen(SquaredExponential{1.0, 0.4}, 0.01);
+  options.selection = Vips{.max_inducing = 10};
+  options.prune = 0.05;
+  options.refit_rows = 60;
+  ContinualGP gp(options);
+  for (int b = 0; b < 40; ++b) {
+    const Batch batch = wave(10, static_cast<std::uint64_t>(b), 0.2 * b, 0.2 * b + 0.4);
+    EXPECT_LE(gp.observe(batch.X, batch.y).inducing, 10);
+  }
+  const Batch test = wave(200, 1000, 7.0, 8.0);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.3);
+}
+
 // --- Refitting ---------------------------------------------------------------------------------
 
 TEST(ContinualGP, FrozenHyperparametersStay) {

@@ -316,6 +316,25 @@ TEST(Pruning, StopsBeforeTheBudgetIsExceeded) {
   }
 }
 
+TEST(Pruning, NoMoreThanTheMostAreLeftWhateverItCosts) {
+  const State state = state_after(SquaredExponential{1.0, 0.5}, 0.05, random_batch(60, 2, 31), 30);
+  const std::vector<Removal> curve = removal_order(state);
+  const auto left = [&](const PruneLimits& limits) { return prune(state, limits).state.size(); };
+  EXPECT_EQ(left({.nats = 0.0, .most = 12}), 12);
+  EXPECT_EQ(left({.nats = 0.0, .most = 30}), 30);
+  EXPECT_EQ(left({.nats = 1e-12, .points = 1, .most = 12}), 12);
+  // With nats to spare it goes on.
+  const Pruned more = prune(state, {.nats = 1e9, .points = 5, .most = 12});
+  EXPECT_EQ(more.state.size(), 5);
+  // What the most costs counts against the nats.
+  double to_12 = 0.0;
+  for (std::size_t i = 0; i < 18; ++i) to_12 += curve[i].price;
+  EXPECT_EQ(left({.nats = to_12 + 0.5 * curve[18].price, .points = 1, .most = 12}), 12);
+  EXPECT_EQ(left({.nats = to_12 + 1.5 * curve[18].price, .points = 1, .most = 12}), 11);
+  EXPECT_EQ(message_of([&] { (void)left({.points = 5, .most = 4}); }),
+            "prune: most is 4, but must be at least points, 5");
+}
+
 TEST(Pruning, OrderOfZDoesNotMatter) {
   const Batch batch = random_batch(40, 2, 21);
   const Points order = Random(6).permutation(14);

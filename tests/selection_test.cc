@@ -415,6 +415,31 @@ TEST(ConditionalVariance, KeepsToItsCap) {
   EXPECT_EQ(s.Z.rows(), 7);
 }
 
+TEST(Selection, AModelThatIsPrunedAfterwardsMayTakeMoreThanTheCap) {
+  const Problem p(11, 16, 30);
+  SelectionProblem problem = p.view();
+  for (const SelectionMethod& method :
+       {SelectionMethod(Vips{.delta = 1e-4, .max_inducing = 16}),
+        SelectionMethod(ConditionalVariance{.eta = 1e-4, .max_inducing = 16}),
+        SelectionMethod(Oips{.rho = 0.999, .max_inducing = 16})}) {
+    SCOPED_TRACE(method.name());
+    problem.pruned_after = true;
+    const Selection more = method.select(problem);
+    EXPECT_EQ(more.Z.rows(), 18);  // an eighth
+    EXPECT_EQ(more.most, 16);
+    EXPECT_EQ(more.stop, SelectionStop::cap);
+    problem.pruned_after = false;  // control
+    const Selection capped = method.select(problem);
+    EXPECT_LE(capped.Z.rows(), 16);
+    EXPECT_EQ(capped.most, 16);
+  }
+  EXPECT_EQ(Vips{}.select(problem).most, kNoCap);
+  problem.pruned_after = true;
+  EXPECT_EQ(problem.limit(3), 4);
+  EXPECT_EQ(problem.limit(1000), 1030);  // no more than the batch has rows
+  EXPECT_EQ(problem.limit(kNoCap), kNoCap);
+}
+
 // --- OIPS --------------------------------------------------------------------------------------
 
 /// The rule as the paper has it, from given inducing inputs.
@@ -559,6 +584,7 @@ TEST(MakeSelection, MakesTheSameMethodAgainFromItsSettings) {
                                                   .pool = Vips::Pool::old_and_batch,
                                                   .reference = Vips::Reference::upper_bound,
                                                   .max_inducing = 77},
+                                             Vips{.choose = Vips::Choose::gain},
                                              Vips{},
                                              ConditionalVariance{.eta = 0.3, .max_inducing = 50},
                                              ConditionalVariance{},
@@ -590,6 +616,7 @@ TEST(MakeSelection, SaysWhatIsWrong) {
   EXPECT_EQ(error("vips", {{"delta", std::nan("")}}),
             "vips: delta is nan, but must be positive and finite");
   EXPECT_EQ(error("vips", {{"pool", 2.0}}), "vips: pool is 2, but must be from 0 to 1");
+  EXPECT_EQ(error("vips", {{"choose", 0.5}}), "vips: choose is 0.5, but must be from 0 to 1");
   EXPECT_EQ(error("vips", {{"max_inducing", 0.0}}),
             "vips: max_inducing is 0, but must be a whole number from 1");
   EXPECT_EQ(error("cv", {{"max_inducing", 2.5}}),

@@ -35,6 +35,8 @@ struct BatchReport {
   double past_weight = 1.0;           // γ: what a row of the past counts from now on
   bool relearnt = false;              // the past was learnt anew from the reservoir
   double pruned_nats = 0.0;           // what removing points after the batch cost
+  std::optional<double> lost_nats;    // gap + pruned_nats: what the batch lost in all. At unchanged
+                                      // hyperparameters, KL[model ‖ q*_n]
   std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
                                       // learnt; computed with a reservoir only
   std::string found_kernel;           // the candidates compared, if a kernel was found
@@ -68,6 +70,7 @@ void for_each_report_field(Visitor&& visit) {
   visit("past_weight", &BatchReport::past_weight);
   visit("relearnt", &BatchReport::relearnt);
   visit("pruned_nats", &BatchReport::pruned_nats);
+  visit("lost_nats", &BatchReport::lost_nats);
   visit("coverage", &BatchReport::coverage);
   visit("found_kernel", &BatchReport::found_kernel);
   visit("warnings", &BatchReport::warnings);

@@ -79,7 +79,10 @@ struct ContinualGPOptions {
   bool weigh_past = false;
 
   /// β: after each batch, remove the cheapest inducing points as long as that costs at most β α
-  /// nats in all (pruning.h). The batch then loses at most (1 + β) α.
+  /// nats in all (pruning.h). The batch then loses at most (1 + β) α. A method at its cap may then
+  /// take up to an eighth more points for a batch, and the cheapest of all make room, so that a
+  /// full model goes on learning; BatchReport::lost_nats says what that cost. With 0 no point is
+  /// ever removed by its price, and a full model learns no new places.
   double prune = 0.0;
 
   /// By the first batch, not at all, or as given.

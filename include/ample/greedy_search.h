@@ -1,5 +1,6 @@
-// The search behind VIPS, one inducing point at a time: the most uncertain candidate is taken, and
-// the bound is kept up to date (derivation §6). For stopping rules of one's own:
+// The search behind VIPS, one inducing point at a time: the most uncertain candidate is taken, or
+// the one that raises the bound most, and the bound is kept up to date (derivation §6). For
+// stopping rules of one's own:
 //
 //   GreedySearch search(problem);
 //   while (search.size() == 0 || !enough(search.lower_bound())) {
@@ -7,7 +8,7 @@
 //   }
 //   Selection selection = search.selection();
 //
-// O(N M + M²) a point.
+// O(N M + M²) a point; by gain so much for each gain computed, of which a step needs a few.
 #pragma once
 
 #include <memory>
@@ -23,12 +24,13 @@ class GreedySearch {
   /// From the batch alone, or from the old points and the batch together. Keeps references to what
   /// the problem refers to. Throws NumericalError if the precision of the batch cannot be
   /// factorised.
-  explicit GreedySearch(const SelectionProblem& problem, Vips::Pool pool = Vips::Pool::batch);
+  explicit GreedySearch(const SelectionProblem& problem, Vips::Pool pool = Vips::Pool::batch,
+                        Vips::Choose choose = Vips::Choose::variance);
   ~GreedySearch();
   GreedySearch(const GreedySearch&) = delete;
   GreedySearch& operator=(const GreedySearch&) = delete;
 
-  /// Takes the most uncertain candidate. False when every one is taken or the rest is determined to
+  /// Takes the next candidate. False when every one is taken or the rest is determined to
   /// rounding; why_exhausted() tells which.
   bool take_next();
   [[nodiscard]] SelectionStop why_exhausted() const;
@@ -64,7 +66,7 @@ class GreedySearch {
   }
 
  private:
-  struct Search;  // greedy variance and incremental bound
+  struct Search;  // greedy variance, gains and incremental bound
 
   void record();
   [[nodiscard]] BoundFactors factors(Index taken) const;

@@ -35,10 +35,12 @@ struct Removal {
 };
 
 /// Where to stop: before the prices paid sum up to more than `nats`, or with `points` left,
-/// whichever comes first. With 0 nats nothing is removed, not even what costs nothing.
+/// whichever comes first; but not with more than `most` left, whatever it costs. With 0 nats
+/// nothing else is removed, not even what costs nothing.
 struct PruneLimits {
   double nats = std::numeric_limits<double>::infinity();
   Index points = 0;
+  Index most = std::numeric_limits<Index>::max();
 };
 
 /// The cheapest point, then the cheapest of what is left, and so on. Without limits it goes on to

@@ -36,6 +36,13 @@ struct SelectionProblem {
   Sites sites;                      // its targets and their weights
   const TargetStatistics& targets;  // mean and variance of all targets, this batch's included
   std::uint64_t seed;               // for methods that draw random numbers
+  /// Whether the model is pruned to Selection::most points once it has learnt the batch. A method
+  /// that is at its cap may then take some more, and the cheapest of all make room.
+  bool pruned_after = false;
+
+  /// The most points that a method with this cap may return: an eighth more if the model is pruned
+  /// after the batch.
+  [[nodiscard]] Index limit(Index cap) const;
 };
 
 /// Why a method stopped where it did.
@@ -45,7 +52,7 @@ enum class SelectionStop {
   no_variance,   // what is left is determined by what was taken, to rounding
   jitter,        // jitter alone uses up too much of α: more points cannot close the gap
   rounding,      // the bound has no digits left to measure the gap by
-  cap,           // the user's limit on M was reached
+  cap,           // the user's limit on M was reached; points may have gone for new ones
   size,          // a method of fixed size has that size
   warm_up,       // none yet: rows are held until there are enough to begin
 };
@@ -57,6 +64,7 @@ struct Selection {
   Index added = 0;    // points of Z that come from X
   Index removed = 0;  // points of Z_old that are not in Z
   SelectionStop stop = SelectionStop::threshold;
+  Index most = std::numeric_limits<Index>::max();  // points that the method's cap allows
   bool moving = false;                // Z is only a start: it is to be fitted together with θ
   std::optional<double> optimum;      // L*, or the upper bound on it that was used
   std::optional<double> lower_bound;  // L̂(Z) at θ_old
@@ -65,6 +73,9 @@ struct Selection {
   /// The bound at θ_old and Z, if the method has it: the fit then begins there instead of
   /// factorising anew. Only where the old points are the first rows of Z.
   std::optional<BoundFactors> factors;
+
+  /// Notes the method's cap, and that it was reached if Z is larger.
+  void keep_to(Index cap);
 };
 
 using SelectionSettings = std::map<std::string, double>;
@@ -126,7 +137,7 @@ class SelectionMethod {
 /// No limit on the number of inducing points.
 inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 
-/// Vegas Inducing Point Selection: greedy variance, until the bound is within α of its optimum,
+/// Vegas Inducing Point Selection: a point at a time, until the bound is within α of its optimum,
 ///   L* − L̂ ≤ α = max(δ |L* − L_noise|, floor · N).
 /// At θ = θ_old this guarantees KL[q_n ‖ q*_n] ≤ α. Incremental (§6): O(N M + M²) a point.
 ///
@@ -140,6 +151,9 @@ struct Vips {
   /// What stands for the optimum: L* itself, O(N³); the upper bound Û′ on a geometric schedule of
   /// M; or whichever is cheaper for the batch at hand.
   enum class Reference { automatic, optimum, upper_bound };
+  /// Which point next: the most uncertain, whatever its target says (the paper's choice); or the
+  /// one that raises the bound most (20), which needs fewer points for the same α.
+  enum class Choose { variance, gain };
 
   /// 0.035 is the paper's recommendation.
   double delta = 0.035;
@@ -149,6 +163,7 @@ struct Vips {
   double floor = 0.0;
   Pool pool = Pool::batch;
   Reference reference = Reference::automatic;
+  Choose choose = Choose::variance;
   Index max_inducing = kNoCap;
 
   /// Throws std::invalid_argument for a setting out of range; so do those of the other methods.

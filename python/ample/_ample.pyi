@@ -668,13 +668,13 @@ class SelectionMethod:
 
     def __setstate__(self, arg: tuple[str, Mapping[str, float]], /) -> None: ...
 
-def Vips(delta: float = 0.035, *, floor: float = 0.0, pool: str = 'batch', reference: str = 'automatic', max_inducing: int | None = None) -> SelectionMethod:
+def Vips(delta: float = 0.035, *, floor: float = 0.0, pool: str = 'batch', reference: str = 'automatic', choose: str = 'variance', max_inducing: int | None = None) -> SelectionMethod:
     """
     VIPS: points are added, the most uncertain first, until the bound is within the fraction ``delta``
     of what separates its optimum from a model that explains nothing, or within ``floor`` nats a row.
 
     ``pool='old_and_batch'`` also drops old points that no longer help; ``reference`` says what stands
-    for the optimum.
+    for the optimum; ``choose='gain'`` adds first what raises the bound most.
     """
 
 def ConditionalVariance(eta: float = 0.5, *, max_inducing: int | None = None) -> SelectionMethod:

@@ -11,6 +11,7 @@ _PARAMETERS = (
     "kernel",
     "delta",
     "max_inducing",
+    "choose",
     "selection",
     "noise_variance",
     "standardize",
@@ -71,17 +72,21 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     )
 
 
+# The parameters that are settings of VIPS.
+_VIPS = ("delta", "max_inducing", "choose")
+
+
 def _selection(estimator: Any, as_it_comes: bool) -> Any:
     if estimator.selection is None:
         common: Any = out_of_the_box()["selection"]
         settings = dict(common.settings) if as_it_comes else {}
-        for name in ("delta", "max_inducing"):
+        for name in _VIPS:
             if getattr(estimator, name) is not None:
                 settings[name] = getattr(estimator, name)
         if "max_inducing" in settings:
             settings["max_inducing"] = int(settings["max_inducing"])
         return Vips(**settings)
-    for name in ("delta", "max_inducing"):
+    for name in _VIPS:
         if getattr(estimator, name) is not None:
             raise ValueError(
                 f"{name} is {getattr(estimator, name)!r}, but is only for VIPS: with selection = "

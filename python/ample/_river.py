@@ -60,6 +60,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         *,
         delta: float | None = None,
         max_inducing: int | None = None,
+        choose: str | None = None,
         selection: Any = None,
         noise_variance: float | Positive = 0.1,
         standardize: Any = True,
@@ -75,6 +76,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         self.kernel = kernel
         self.delta = delta
         self.max_inducing = max_inducing
+        self.choose = choose
         self.selection = selection
         self.noise_variance = noise_variance
         self.standardize = standardize

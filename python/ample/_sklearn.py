@@ -76,8 +76,11 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
         report. None is 1000 when no kernel is given, otherwise no limit.
+    choose : "variance", "gain" or None
+        Which point VIPS takes next: the most uncertain, or the one that raises the bound most, which
+        takes longer to find and makes smaller models. None is "variance".
     selection : selection method or None
-        Another way to choose inducing points, in place of VIPS with ``delta`` and ``max_inducing``.
+        Another way to choose inducing points, in place of VIPS with the three settings above.
     noise_variance : float or Positive
         Where the noise variance starts, in scaled units.
     standardize : bool or Scaling
@@ -142,6 +145,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         delta: float | None = None,
         max_inducing: int | None = None,
+        choose: str | None = None,
         selection: Any = None,
         noise_variance: float | Positive = 0.1,
         standardize: Any = True,
@@ -157,6 +161,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel = kernel
         self.delta = delta
         self.max_inducing = max_inducing
+        self.choose = choose
         self.selection = selection
         self.noise_variance = noise_variance
         self.standardize = standardize
