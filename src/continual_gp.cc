@@ -131,7 +131,7 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.reservoir = 1000;
   options.weigh_past = true;
   options.prune = 0.05;
-  options.selection = Vips{.floor = 1e-3, .max_inducing = 1000};
+  options.selection = Vips{.floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
   return options;
 }
 
@@ -168,7 +168,8 @@ void ContinualGP::Checkpoint::validate() const {
     invalid("ContinualGP: {} batches of {} rows, but must have at least a row in each batch",
             batches, targets.count);
   }
-  if (predictor && !warming_up() && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
+  if (predictor && !warming_up() &&
+      theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
     invalid("ContinualGP: the kernel has {} parameters, but must have {} as that of the state",
             theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
   }

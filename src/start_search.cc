@@ -122,9 +122,9 @@ constexpr double kNothing = 1e-3;
 /// alone would favour whatever has the most lengthscales.
 class KernelSearch {
  public:
-  KernelSearch(const Hyperparameters& start, const Matrix& X, const Vector& y,
+  KernelSearch(const Hyperparameters& start, const Matrix& X, const Vector& y, Roughness roughness,
                const ShouldStop& should_stop)
-      : start_(start), X_(X), y_(y), should_stop_(should_stop) {
+      : start_(start), X_(X), y_(y), roughness_(roughness), should_stop_(should_stop) {
     std::vector<Index> train;
     std::vector<Index> test;
     for (Index i = 0; i < y.size(); ++i) (i % 3 == 2 ? test : train).push_back(i);
@@ -146,7 +146,7 @@ class KernelSearch {
       try_from(Family::squared_exponential, "se, a lengthscale each",
                shape_of(best_->theta.kernel, D), best_->theta.noise(), 60, 0.0);
     }
-    if (best_) {
+    if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
       const double noise = best_->theta.noise();
       const double margin =
@@ -224,6 +224,7 @@ class KernelSearch {
   const Hyperparameters& start_;
   const Matrix& X_;
   const Vector& y_;
+  Roughness roughness_;
   const ShouldStop& should_stop_;
   Matrix X_train_, X_test_;
   Vector y_train_, y_test_;
@@ -239,12 +240,12 @@ bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
 }
 
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
-                        const ShouldStop& should_stop) {
+                        Roughness roughness, const ShouldStop& should_stop) {
   constexpr Index kRows = 500;
   const auto every = thinned(X.rows(), kRows);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
-  return KernelSearch(start, some_X, some_y, should_stop).run();
+  return KernelSearch(start, some_X, some_y, roughness, should_stop).run();
 }
 
 }  // namespace ample

@@ -21,13 +21,17 @@ struct FoundKernel {
   std::string comparison;  // one line: each candidate with the log density of what it foresaw
 };
 
+/// Which kernels come into question: all, or the squared exponential alone.
+enum class Roughness { any, smooth };
+
 /// A kernel for standardised data of any kind: squared exponential, Matérn-5/2 or Matérn-3/2, with
 /// one lengthscale for all inputs or one for each. At most 500 rows are looked at; candidates are
 /// fitted to two thirds of them by the evidence, and that which foresees the others best is fitted
 /// to all. If none foresees them better than the model that explains nothing, the result takes next
 /// to all for noise. The noise variance keeps the bounds of `start`.
 [[nodiscard]] FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X,
-                                      const Vector& y, const ShouldStop& should_stop);
+                                      const Vector& y, Roughness roughness,
+                                      const ShouldStop& should_stop);
 
 /// Whether next to all is taken for noise: a kernel is still to be found.
 [[nodiscard]] bool explains_nothing(const Hyperparameters& theta, const Matrix& X);

@@ -41,6 +41,9 @@ constexpr double kGrowthToRefit = 1.25;
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
 constexpr double kNatsToForget = 3.0;
 
+// What a batch must gain in all, for each of its rows, if rows of the past are to go with it.
+constexpr double kNatsARowToForget = 0.1;
+
 // How much larger the noise may have been instead.
 constexpr std::array kNoiseFactors = {1.5, 2.5, 5.0};
 
@@ -63,6 +66,22 @@ double share_covered(const Predictor& predictor, const MatrixRef& X, const Vecto
   const auto distance = (y - p.mean).array().abs();
   return static_cast<double>((distance <= kNormal * p.variance.array().sqrt()).count()) /
          static_cast<double>(y.size());
+}
+
+/// The rows with the weight that the points chosen can bear. Of row n a variance of
+/// r_n = k_nn − ‖v_n‖² is beyond them; within the guarantee that is next to nothing, but a cap may
+/// leave much. The bound would raise the noise for that; the reservoir's evidence, which knows no
+/// inducing points, does not. So such rows count as rows whose noise is σ² + r_n.
+Sites sites_that_count(const Selection& selection, const State& old, const Matrix& X,
+                       const Sites& sites) {
+  if (selection.stop != SelectionStop::cap || !selection.factors) return sites;
+  const double noise = old.noise_variance;
+  Vector known = selection.factors->Vt.rowwise().squaredNorm();
+  if (sites.weighted()) known.array() /= sites.weight.array();
+  const Vector missing = (old.kernel.diagonal(X) - known).cwiseMax(0.0);
+  Vector weight = noise / (noise + missing.array());
+  if (sites.weighted()) weight.array() *= sites.weight.array();
+  return {sites.target, weight};
 }
 
 }  // namespace
@@ -111,10 +130,13 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
 
 void Update::replay() {
   const Stopwatch watch;
-  if (!base_) begin();
   if (options_.reservoir > 0) {
     reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
-    if (reservoir_is_due()) refit_to_reservoir();
+  }
+  if (!base_) {
+    begin(Roughness::any);
+  } else if (reservoir_is_due()) {
+    refit_to_reservoir();
   }
   // The evidence of a tempered past does not know weights.
   if (base_ && options_.weigh_past && !sites_.weighted()) weigh_past();
@@ -122,15 +144,17 @@ void Update::replay() {
 }
 
 /// Where a model starts that has learnt nothing.
-void Update::begin() {
+void Update::begin(Roughness roughness) {
   if (options_.find_kernel) {
-    FoundKernel found = find_kernel(options_.start, X_, sites_.target, should_stop_);
+    FoundKernel found = find_kernel(options_.start, X_, sites_.target, roughness, should_stop_);
     theta_ = std::move(found.theta);
     report_.found_kernel = std::move(found.comparison);
+    curvature_ = {};
   } else if (options_.search_start) {
     theta_ = search_lengthscales(theta_, X_, sites_);
   }
   own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
+  if (options_.reservoir > 0 && may_refit()) refit_to_reservoir();
 }
 
 bool Update::may_refit() const {
@@ -140,15 +164,17 @@ bool Update::may_refit() const {
 
 /// Whether the rows seen have grown enough since the last fit for another to tell more.
 bool Update::reservoir_is_due() const {
-  return may_refit() && static_cast<double>(reservoir_.seen) >=
-                            kGrowthToRefit * static_cast<double>(reservoir_.fitted);
+  return options_.reservoir > 0 && may_refit() &&
+         static_cast<double>(reservoir_.seen) >=
+             kGrowthToRefit * static_cast<double>(reservoir_.fitted);
 }
 
 void Update::refit_to_reservoir() {
   reservoir_.fitted = reservoir_.seen;
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
-    FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, should_stop_);
+    FoundKernel now =
+        find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any, should_stop_);
     report_.found_kernel = std::move(now.comparison);
     curvature_ = {};
     return carry_to(now.theta);
@@ -181,7 +207,7 @@ void Update::weigh_past() {
       choose_past_weight();
     }
     if (report_.past_weight < 1.0 &&
-        !contradict(theta_, past.X, past.y, X_, sites_.target, kNatsToForget)) {
+        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows())) {
       // The rows hold. It is what was made of them, at another θ, that does not.
       report_.past_weight = 1.0;
       return relearn(past);
@@ -194,6 +220,10 @@ void Update::weigh_past() {
     if (may_refit()) refit_to_reservoir();
   }
   own_old_.emplace(temper(old(), report_.past_weight));
+}
+
+double Update::nats_to_drop_rows() const {
+  return kNatsToForget + kNatsARowToForget * static_cast<double>(X_.rows());
 }
 
 /// γ is less than 1 only if no larger noise explains the batch as well: outliers are no reason to
@@ -220,22 +250,38 @@ void Update::relearn(const Reservoir& rows) {
   const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const Selection selection =
       options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
-  OnlineBound bound(nothing, rows.X, rows.y);
+  OnlineBound bound(nothing, rows.X, sites_that_count(selection, nothing, rows.X, Sites(rows.y)));
   if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
   State again = bound.absorb();
   const double better = optimum(again, X_, sites_).value_or(-kInfinity);
-  if (better <= optimum(old(), X_, sites_).value_or(-kInfinity) + kNatsToForget) return;
+  if (better <= optimum(old(), X_, sites_).value_or(-kInfinity) + nats_to_drop_rows()) return;
   own_old_.emplace(std::move(again));
   report_.relearnt = true;
+}
+
+/// Whether a kernel that was found takes so many points of the first rows that those to come will
+/// find no room: rough functions without noise need points in proportion to their rows. With fewer
+/// points than that a smooth kernel does better. A model that is still to see all of its rows anew
+/// can wait.
+bool Update::is_crowded() const {
+  if (base_ || !options_.find_kernel || X_.rows() < options_.reservoir) return false;
+  return selection_.stop == SelectionStop::cap || 2 * selection_.Z.rows() > X_.rows();
 }
 
 void Update::select(bool refit) {
   const Stopwatch watch;
   const auto seed = options_.seed + static_cast<std::uint64_t>(model_.batches) + 1;
   const bool pruned_after = refit && options_.prune > 0.0;
-  const SelectionProblem problem{old(), X_, sites_, targets_, seed, pruned_after};
-  selection_ = options_.selection.select(problem);
+  const auto choose = [&] {
+    return options_.selection.select({old(), X_, sites_, targets_, seed, pruned_after});
+  };
+  selection_ = choose();
+  if (is_crowded()) {
+    begin(Roughness::smooth);
+    selection_ = choose();
+  }
   check_columns("observe", "the selected Z", selection_.Z.cols(), X_.cols(), "the input dimension");
+  const SelectionProblem problem{old(), X_, sites_, targets_, seed};
   report_.noise_bound = selection_.noise_bound ? *selection_.noise_bound : noise_bound(problem);
   report_.threshold = selection_.threshold;
   report_.optimum = selection_.optimum;
@@ -249,6 +295,10 @@ void Update::select(bool refit) {
 
 void Update::absorb(bool refit) {
   const Stopwatch watch;
+  if (options_.reservoir > 0 && selection_.stop == SelectionStop::cap) {
+    sites_ = sites_that_count(selection_, old(), X_, sites_);
+    selection_.factors.reset();  // of the rows as they were
+  }
   OnlineBound bound(
       old(), X_, sites_,
       selection_.moving ? OnlineBound::Inducing::moving : OnlineBound::Inducing::fixed);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ample/continual_gp.h"
+#include "start_search.h"
 
 namespace ample {
 
@@ -40,13 +41,15 @@ class Update {
 
  private:
   [[nodiscard]] const State& old() const;
-  void begin();
+  void begin(Roughness roughness);
+  [[nodiscard]] bool is_crowded() const;
   [[nodiscard]] bool may_refit() const;
   [[nodiscard]] bool reservoir_is_due() const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
   void weigh_past();
   void choose_past_weight();
+  [[nodiscard]] double nats_to_drop_rows() const;
   void relearn(const Reservoir& rows);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();

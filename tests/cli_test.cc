@@ -108,8 +108,7 @@ TEST_F(Cli, ValuesOutOfRangeAreUsageErrors) {
        "fixed-gradient");
   fail({"fit", "data.csv", "--eta", "1"}, 2, "vips: it has no setting 'eta'");
   EXPECT_EQ(run({"fit", "data.csv", "--delta", "0"}).code, 2);
-  fail({"fit", "data.csv", "--choose", "best"}, 2,
-       "--choose is 'best', expected variance or gain");
+  fail({"fit", "data.csv", "--choose", "best"}, 2, "--choose is 'best', expected variance or gain");
   EXPECT_EQ(run({"fit", "data.csv", "--delta", "nan"}).code, 2);
   EXPECT_EQ(run({"fit", "data.csv", "--selection", "cv", "--eta", "-1"}).code, 2);
   EXPECT_EQ(run({"fit", "data.csv", "--selection", "oips", "--rho", "2"}).code, 2);

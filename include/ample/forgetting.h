@@ -26,8 +26,8 @@ namespace ample {
 ///
 ///   L*(γ) = log N(y; 0, B) + F(γA + H, γc + h) − F(γA, γc),   H = V B⁻¹ Vᵀ,   h = V B⁻¹ y    (9″)
 ///
-/// with F as in (1). O(N³ + M³) once, then O(M³) for each γ: two Cholesky factors, which cost far less
-/// than turning A into a form in which every further γ is cheap.
+/// with F as in (1). O(N³ + M³) once, then O(M³) for each γ: two Cholesky factors, which cost far
+/// less than turning A into a form in which every further γ is cheap.
 class TemperedEvidence {
  public:
   /// Empty if B cannot be factorised.
@@ -45,10 +45,11 @@ class TemperedEvidence {
   Vector h_;
 };
 
-/// Whether old rows and new ones contradict each other at these hyperparameters: every other new row
-/// is foreseen from the rest of them better, by `nats` or more, if the old rows are left out. A
-/// function that has changed contradicts its past; one that is seen at a new place does not. Exact,
-/// O((R + N)³); of more than 1000 new rows it looks at some.
+/// Whether old rows and new ones contradict each other: with the old rows, every other new row is
+/// foreseen from the rest of them so much worse that more than half of what the rest tells is lost,
+/// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
+/// that is seen at a new place does not. Exact, O((R + N)³); of more than 1000 new rows it looks at
+/// some.
 [[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
                               const VectorRef& y_old, const MatrixRef& X_new,
                               const VectorRef& y_new, double nats);
