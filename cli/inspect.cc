@@ -31,7 +31,7 @@ std::string how_scaled(const ContinualGPOptions& options) {
 
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
-void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
+void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -70,7 +70,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
   print("{}\n", to_text(json, 2));
 }
 
-void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
+void print_model_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -130,7 +130,7 @@ void add_inspect(CLI::App& app) {
     const Snapshot snapshot = load_snapshot(*path);
     const Columns columns = columns_of(snapshot, *path);
     const std::uintmax_t bytes = std::filesystem::file_size(*path);
-    (*json ? print_json : print_table)(snapshot, columns, bytes);
+    (*json ? print_model_json : print_model_table)(snapshot, columns, bytes);
   });
 }
 
