@@ -31,6 +31,14 @@ std::string how_scaled(const ContinualGPOptions& options) {
 
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
+/// Rows of the data themselves, which the file holds besides what was learnt from them.
+std::string rows_kept(const ContinualGP::Checkpoint& checkpoint) {
+  const Index pending = checkpoint.pending.X.rows();
+  const Index sample = checkpoint.reservoir.size();
+  if (pending == 0 && sample == 0) return "none";
+  return fmt::format("{} pending, {} in the reservoir", pending, sample);
+}
+
 void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
@@ -52,6 +60,8 @@ void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uin
                   {"ample_version", snapshot.ample_version},
                   {"rows_seen", model.rows_seen()},
                   {"batches", model.batches()},
+                  {"rows_pending", checkpoint.pending.X.rows()},
+                  {"rows_in_reservoir", checkpoint.reservoir.size()},
                   {"inducing", model.size()},
                   {"dimension", model.dimension()},
                   {"columns", columns.names},
@@ -82,6 +92,7 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
       {"file", fmt::format("{} bytes, checksum ok, format {}, written by Ample {}", bytes,
                            snapshot.format_version, snapshot.ample_version)},
       {"rows", fmt::format("{} in {} batches", model.rows_seen(), model.batches())},
+      {"rows kept", rows_kept(checkpoint)},
       {"inducing points", fmt::format("{}", model.size())},
       {"inputs", fmt::format("{}", model.dimension())},
   };

@@ -276,6 +276,7 @@ class Minimizer {
   // Looks for a point of sufficient decrease where the slope has flattened (weak Wolfe conditions),
   // and leaves the lowest of sufficient decrease in best_. Weak ones suffice for sᵀy > 0, and
   // keep the bracket one-sided: lo always has room to descend to its right, hi lies beyond it.
+  // In one piece, long as it is: every branch moves the same bracket and decides what comes next.
   Search line_search(DirectionFrom origin) {
     best_ = current_;
     const double start_value = current_.value;

@@ -1,44 +1,45 @@
 // The methods that choose by variance alone: conditional variance and those of fixed size.
+#include <functional>
+#include <optional>
+
 #include "ample/selection.h"
 #include "greedy_variance.h"
 #include "selection_pool.h"
 
 namespace ample {
+namespace {
+
+/// Takes old points and rows of the batch, the greatest variance first, until `stop` says why to
+/// stop or there are none left.
+Selection take_until(
+    const SelectionProblem& p,
+    const std::function<std::optional<SelectionStop>(const GreedyVariance&)>& stop) {
+  const Matrix pool = stack(p.old.Z, p.X);
+  GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
+  std::optional<SelectionStop> reason = stop(greedy);
+  while (!reason) reason = greedy.take_next() ? stop(greedy) : why_exhausted(greedy);
+  Selection out = from_pool(p, pool, greedy.taken());
+  out.stop = *reason;
+  return out;
+}
+
+}  // namespace
 
 Selection ConditionalVariance::select(const SelectionProblem& p) const {
   validate();
-  const Matrix pool = stack(p.old.Z, p.X);
-  GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
-  SelectionStop stop = SelectionStop::threshold;
-  while (greedy.size() == 0 || greedy.residual().sum() > eta) {
-    if (greedy.size() >= max_inducing) {
-      stop = SelectionStop::cap;
-      break;
-    }
-    if (!greedy.take_next()) {
-      stop = why_exhausted(greedy);
-      break;
-    }
-  }
-  Selection out = from_pool(p, pool, greedy.taken());
-  out.stop = stop;
-  return out;
+  return take_until(p, [&](const GreedyVariance& greedy) -> std::optional<SelectionStop> {
+    if (greedy.size() > 0 && !(greedy.residual().sum() > eta)) return SelectionStop::threshold;
+    if (greedy.size() >= max_inducing) return SelectionStop::cap;
+    return std::nullopt;
+  });
 }
 
 Selection FixedGreedy::select(const SelectionProblem& p) const {
   validate();
-  const Matrix pool = stack(p.old.Z, p.X);
-  GreedyVariance greedy(p.old.kernel, pool, selection_jitter(p), p.old.size());
-  SelectionStop stop = SelectionStop::size;
-  while (greedy.size() < size) {
-    if (!greedy.take_next()) {
-      stop = why_exhausted(greedy);
-      break;
-    }
-  }
-  Selection out = from_pool(p, pool, greedy.taken());
-  out.stop = stop;
-  return out;
+  return take_until(p, [&](const GreedyVariance& greedy) -> std::optional<SelectionStop> {
+    if (greedy.size() >= size) return SelectionStop::size;
+    return std::nullopt;
+  });
 }
 
 Selection FixedGradient::select(const SelectionProblem& p) const {
