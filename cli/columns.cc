@@ -14,8 +14,6 @@
 namespace ample::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -104,10 +102,10 @@ Columns find_columns(const Columns& model, const std::vector<std::string>& names
 }
 
 std::string to_note(const Columns& columns) {
-  return Json{{"count", columns.count},
-              {"inputs", columns.inputs},
-              {"target", columns.target},
-              {"names", columns.names}}
+  return nlohmann::json{{"count", columns.count},
+                        {"inputs", columns.inputs},
+                        {"target", columns.target},
+                        {"names", columns.names}}
       .dump();
 }
 
@@ -123,12 +121,12 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
     return columns;
   }
   try {
-    const Json json = Json::parse(note->second);
+    const nlohmann::json json = nlohmann::json::parse(note->second);
     columns.count = json.at("count").get<Index>();
     columns.inputs = json.at("inputs").get<std::vector<Index>>();
     columns.target = json.at("target").get<Index>();
     columns.names = json.at("names").get<std::vector<std::string>>();
-  } catch (const Json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     throw ModelFileError(fmt::format("{}: its note of columns is not understood", path));
   }
   const std::vector<Index> all = columns.all();

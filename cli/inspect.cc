@@ -31,7 +31,15 @@ std::string how_scaled(const ContinualGPOptions& options) {
 
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
-void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
+/// Rows of the data themselves, which the file holds besides what was learnt from them.
+std::string rows_kept(const ContinualGP::Checkpoint& checkpoint) {
+  const Index pending = checkpoint.pending.X.rows();
+  const Index sample = checkpoint.reservoir.size();
+  if (pending == 0 && sample == 0) return "none";
+  return fmt::format("{} pending, {} in the reservoir", pending, sample);
+}
+
+void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -52,6 +60,8 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
                   {"ample_version", snapshot.ample_version},
                   {"rows_seen", model.rows_seen()},
                   {"batches", model.batches()},
+                  {"rows_pending", checkpoint.pending.X.rows()},
+                  {"rows_in_reservoir", checkpoint.reservoir.size()},
                   {"inducing", model.size()},
                   {"dimension", model.dimension()},
                   {"columns", columns.names},
@@ -70,7 +80,7 @@ void print_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t
   print("{}\n", to_text(json, 2));
 }
 
-void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
+void print_model_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -82,6 +92,7 @@ void print_table(const Snapshot& snapshot, const Columns& columns, std::uintmax_
       {"file", fmt::format("{} bytes, checksum ok, format {}, written by Ample {}", bytes,
                            snapshot.format_version, snapshot.ample_version)},
       {"rows", fmt::format("{} in {} batches", model.rows_seen(), model.batches())},
+      {"rows kept", rows_kept(checkpoint)},
       {"inducing points", fmt::format("{}", model.size())},
       {"inputs", fmt::format("{}", model.dimension())},
   };
@@ -130,7 +141,7 @@ void add_inspect(CLI::App& app) {
     const Snapshot snapshot = load_snapshot(*path);
     const Columns columns = columns_of(snapshot, *path);
     const std::uintmax_t bytes = std::filesystem::file_size(*path);
-    (*json ? print_json : print_table)(snapshot, columns, bytes);
+    (*json ? print_model_json : print_model_table)(snapshot, columns, bytes);
   });
 }
 

@@ -41,13 +41,13 @@ struct PredictOptions {
 };
 
 // Rows that are predicted, and sampled jointly, at a time: the covariance of a block takes 8 MB.
-constexpr Index kBlock = 1000;
+constexpr Index kRowBlock = 1000;
 
 /// A block of samples, and its text, must fit into the memory.
 void check_samples(Index samples) {
   if (samples < 0) throw UsageError(fmt::format("--samples is {}, expected at least 0", samples));
   constexpr double kTextBytes = 24.0;  // of a number, at most
-  constexpr double kBytes = static_cast<double>(kBlock) * (sizeof(double) + kTextBytes);
+  constexpr double kBytes = static_cast<double>(kRowBlock) * (sizeof(double) + kTextBytes);
   const double memory =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (const double needed = kBytes * static_cast<double>(samples); needed > memory) {
@@ -98,7 +98,7 @@ void run(const PredictOptions& options) {
   reader.select(columns.inputs);
   TextOutput out(options.output);
   const auto read = [&]() -> std::optional<Matrix> {
-    Matrix X = reader.next(kBlock);
+    Matrix X = reader.next(kRowBlock);
     return X.rows() > 0 ? std::optional(std::move(X)) : std::nullopt;
   };
   // What comes as a stream is answered before more of it is waited for.

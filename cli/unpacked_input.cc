@@ -14,7 +14,7 @@
 namespace ample::cli {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 18;
+constexpr std::size_t kPackedBlock = 1 << 18;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ constexpr std::size_t kBlock = 1 << 18;
 // of a slow stream.
 class UnpackedInput::Gzip {
  public:
-  Gzip(Input& input, const std::string& start) : input_(input), packed_(kBlock) {
+  Gzip(Input& input, const std::string& start) : input_(input), packed_(kPackedBlock) {
     constexpr int kGzipOnly = 16;
     if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
     std::copy(start.begin(), start.end(), packed_.begin());
@@ -79,7 +79,7 @@ UnpackedInput::~UnpackedInput() = default;
 
 void UnpackedInput::detect() {
   detected_ = true;
-  start_.resize(kBlock);
+  start_.resize(kPackedBlock);
   std::size_t count = 0;
   while (count < 2) {
     const std::size_t more = input_->read(start_.data() + count, start_.size() - count);

@@ -11,21 +11,21 @@
 namespace ample::experiments {
 namespace {
 
-constexpr Index kRows = 1000;
-constexpr Index kBatches = 4;
-constexpr double kNoiseDeviation = 1.0;
+constexpr Index kStreamRows = 1000;
+constexpr Index kStreamBatches = 4;
+constexpr double kStreamNoiseDeviation = 1.0;
 
 /// Inputs uniform on [0, 12] in ascending order: every batch is a new part of the domain.
 Batch sample(std::uint64_t seed) {
   cli::Generator generator(seed);
-  std::vector<double> inputs(kRows);
+  std::vector<double> inputs(kStreamRows);
   for (double& x : inputs) x = generator.uniform(0.0, 12.0);
   std::ranges::sort(inputs);
-  Batch data{Matrix(kRows, 1), Vector(kRows)};
-  for (Index i = 0; i < kRows; ++i) {
+  Batch data{Matrix(kStreamRows, 1), Vector(kStreamRows)};
+  for (Index i = 0; i < kStreamRows; ++i) {
     const double x = inputs[static_cast<std::size_t>(i)];
     data.X(i, 0) = x;
-    data.y[i] = cli::scenario_function(x) + kNoiseDeviation * generator.normal();
+    data.y[i] = cli::scenario_function(x) + kStreamNoiseDeviation * generator.normal();
   }
   return data;
 }
@@ -37,14 +37,14 @@ Job figure2a_job(const Run& run) {
   const Batch grid = grid_of(cli::scenario_function, 0.0, 10.0, 500);
   ContinualGPOptions options = cli::scenario_options();
   options.selection = selection_of(run);
-  Job job = job_of(cut(data, kBatches), nullptr, std::move(options));
+  Job job = job_of(cut(data, kStreamBatches), nullptr, std::move(options));
   // The part of the grid that the stream has reached: beyond it there is nothing to know yet.
   job.test = [grid, train = job.train](Index seen) {
     const double reached = train(seen - 1).X.maxCoeff();
     const Index count = (grid.X.col(0).array() <= reached).count();
     return Batch{grid.X.topRows(count), grid.y.head(count)};
   };
-  for (Index seen = 1; seen <= kBatches; ++seen) job.exact_after.push_back(seen);
+  for (Index seen = 1; seen <= kStreamBatches; ++seen) job.exact_after.push_back(seen);
   return job;
 }
 

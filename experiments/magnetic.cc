@@ -12,7 +12,7 @@ constexpr Index kMapCells = 60;
 
 // CV would take nearly every point. The paper names no cap here; this is the one it has for CV in
 // its larger data.
-constexpr Index kCap = 5000;
+constexpr Index kCrossValidationCap = 5000;
 
 Batch joined(const std::filesystem::path& folder, const std::vector<int>& paths) {
   std::vector<Batch> parts;
@@ -29,7 +29,7 @@ Job magnetic_job(const Run& run, const std::filesystem::path& folder) {
   ContinualGPOptions options;
   options.start.kernel = Constant{500.0} + Kernel(Matern52{});
   const bool stream = run.experiment == "magnetic-stream";
-  options.selection = selection_of(run, run.method == "cv" ? kCap : kNoCap);
+  options.selection = selection_of(run, run.method == "cv" ? kCrossValidationCap : kNoCap);
 
   std::vector<Batch> batches;
   if (stream) {

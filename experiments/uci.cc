@@ -8,7 +8,7 @@ namespace ample::experiments {
 namespace {
 
 // "Max." in the paper's tables.
-constexpr Index kCap = 7000;
+constexpr Index kMostPoints = 7000;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Job uci_job(const Run& run, const std::filesystem::path& folder) {
   job.train_until = [=](Index seen) { return stream->train_until(seen, fold); };
   job.test = [=](Index seen) { return stream->test(seen, fold); };
   job.options.start.kernel = SquaredExponential{.variance = Positive(1.0).within(1e-6, 2000.0)};
-  job.options.selection = selection_of(run, kCap);
+  job.options.selection = selection_of(run, kMostPoints);
   job.options.seed = static_cast<std::uint64_t>(run.fold);
   job.exact_after = {job.batches};
   return job;

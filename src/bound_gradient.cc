@@ -15,8 +15,6 @@ namespace {
 // on one thread, than one after the other on all.
 constexpr Index kSideBySide = 512;
 
-double entries(const MatrixRef& A) { return static_cast<double>(A.size()); }
-
 }  // namespace
 
 /// One pass over the factors of a bound, which must have been factorised. The rows of Vᵀ and the

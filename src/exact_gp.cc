@@ -13,7 +13,7 @@ namespace {
 
 // Queries predicted at a time: enough rows for the triangular solve to run at full speed, few
 // enough that their covariances with 14,000 data take 57 MB.
-constexpr Index kQueryBlock = 512;
+constexpr Index kExactQueryBlock = 512;
 
 void check_data(const char* where, const MatrixRef& X, const VectorRef& y) {
   check_rows(where, "y", y.size(), X.rows(), "the rows of X");
@@ -115,8 +115,8 @@ Prediction ExactGP::predict(const MatrixRef& X, Target target) const {
   const Kernel& kernel = hyperparameters_.kernel;
   Prediction out{.mean = Vector::Zero(X.rows()), .variance = kernel.diagonal(X)};
   Matrix K;  // K_*f, then K_*f L⁻ᵀ: a block of rows of [X.rows(),N]
-  for (Index first = 0; first < X.rows() && size() > 0; first += kQueryBlock) {
-    const Index rows = std::min(kQueryBlock, X.rows() - first);
+  for (Index first = 0; first < X.rows() && size() > 0; first += kExactQueryBlock) {
+    const Index rows = std::min(kExactQueryBlock, X.rows() - first);
     K.resize(rows, size());
     kernel.evaluate(X.middleRows(first, rows), X_, K);
     out.mean.segment(first, rows).noalias() = K * alpha_;

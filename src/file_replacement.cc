@@ -81,7 +81,7 @@ void remove_leftovers(const std::string& target) {
 /// Locks a file that was just opened. False if somebody else has it (errno is EWOULDBLOCK), or has
 /// removed or renamed it in the meantime. A file system without locks has nobody who could remove
 /// it either.
-bool lock(int descriptor, const std::string& name) {
+bool lock_file(int descriptor, const std::string& name) {
   errno = 0;
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat mine = {};
@@ -134,7 +134,7 @@ void FileReplacement::open_fresh() {
         ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail(errno);
-    if (lock(descriptor_, temporary_)) return;
+    if (lock_file(descriptor_, temporary_)) return;
     ::close(descriptor_);  // taken for a leftover in the moment before it was locked
   }
 }
@@ -153,7 +153,7 @@ void FileReplacement::open_part() {
       ::close(descriptor_);
       cannot_write(path_, temporary_ + " is not a plain file");
     }
-    if (lock(descriptor_, temporary_)) {
+    if (lock_file(descriptor_, temporary_)) {
       size_ = static_cast<std::uint64_t>(std::max<off_t>(0, ::lseek(descriptor_, 0, SEEK_END)));
       return;
     }

@@ -10,7 +10,6 @@
 namespace ample {
 namespace {
 
-constexpr std::size_t kVariance = 0;
 constexpr std::size_t kWeight = 1;
 constexpr std::size_t kBias = 2;
 

@@ -17,7 +17,6 @@ namespace ample {
 namespace {
 
 constexpr double kStep = 0.02;  // the longest of nine, each half of the one before
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Weights that favour no entry, the same in every run.
 Matrix weights(Index rows, Index cols) {
@@ -29,7 +28,7 @@ Matrix weights(Index rows, Index cols) {
 /// df/du by Richardson extrapolation over halved steps (Ridders 1982), and its own error.
 struct Slope {
   double value = 0.0;
-  double error = kInfinity;
+  double error = std::numeric_limits<double>::infinity();
 };
 Slope slope(const std::function<double(double)>& f, double u, double h) {
   constexpr int kLevels = 9;

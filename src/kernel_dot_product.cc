@@ -9,7 +9,6 @@
 namespace ample {
 namespace {
 
-constexpr std::size_t kVariance = 0;
 constexpr std::size_t kOffset = 1;
 
 class ConstantLeaf final : public Leaf {

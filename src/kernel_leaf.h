@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "kernel_types.h"
 
 namespace ample {
+
+// Which field the variance is in every leaf, and the lengthscale in those that have one.
+inline constexpr std::size_t kVariance = 0;
+inline constexpr std::size_t kLengthscale = 1;
 
 class Leaf : public KernelNode {
  public:

@@ -8,8 +8,6 @@
 namespace ample {
 namespace {
 
-constexpr std::size_t kVariance = 0;
-constexpr std::size_t kLengthscale = 1;
 constexpr std::size_t kPeriod = 2;
 
 class PeriodicLeaf final : public Leaf {

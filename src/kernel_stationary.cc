@@ -9,8 +9,6 @@
 namespace ample {
 namespace {
 
-constexpr std::size_t kVariance = 0;
-constexpr std::size_t kLengthscale = 1;
 constexpr std::size_t kAlpha = 2;
 
 class Stationary final : public Leaf {

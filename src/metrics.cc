@@ -10,19 +10,19 @@
 namespace ample {
 namespace {
 
-const double sqrt_2pi = std::sqrt(2 * std::numbers::pi);
+const double kRootTwoPi = std::sqrt(2 * std::numbers::pi);
 
 template <typename... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
+[[noreturn]] void refuse(const Parts&... parts) {
   std::ostringstream message;
   (message << ... << parts);
   throw std::invalid_argument(message.str());
 }
 
-void check_finite(const char* function, const char* name, const VectorRef& v) {
+void check_entries(const char* function, const char* name, const VectorRef& v) {
   for (Index i = 0; i < v.size(); ++i) {
     if (!std::isfinite(v[i])) {
-      fail(function, ": ", name, '[', i, "] is ", v[i], ", but must be finite");
+      refuse(function, ": ", name, '[', i, "] is ", v[i], ", but must be finite");
     }
   }
 }
@@ -30,25 +30,25 @@ void check_finite(const char* function, const char* name, const VectorRef& v) {
 void check_size(const char* function, const char* name, Index size, Index expected,
                 const char* of) {
   if (size != expected) {
-    fail(function, ": ", name, " has ", size, " entries, but must have ", expected,
-         " (the size of ", of, ')');
+    refuse(function, ": ", name, " has ", size, " entries, but must have ", expected,
+           " (the size of ", of, ')');
   }
 }
 
 void check_mean(const char* function, const VectorRef& y, const VectorRef& mean) {
   if (y.size() == 0) {
-    fail(function, ": y is empty, but must have an entry");
+    refuse(function, ": y is empty, but must have an entry");
   }
   check_size(function, "mean", mean.size(), y.size(), "y");
-  check_finite(function, "y", y);
-  check_finite(function, "mean", mean);
+  check_entries(function, "y", y);
+  check_entries(function, "mean", mean);
 }
 
 void check_variance(const char* function, const Vector& variance) {
-  check_finite(function, "variance", variance);
+  check_entries(function, "variance", variance);
   for (Index i = 0; i < variance.size(); ++i) {
     if (!(variance[i] > 0)) {
-      fail(function, ": variance[", i, "] is ", variance[i], ", but must be positive");
+      refuse(function, ": variance[", i, "] is ", variance[i], ", but must be positive");
     }
   }
 }
@@ -62,7 +62,7 @@ void check_prediction(const char* function, const VectorRef& y, const Prediction
 // Half the width of a central interval of the standard normal distribution.
 double half_width(const char* function, double level) {
   if (!(level > 0) || !(level < 1)) {
-    fail(function, ": the level is ", level, ", but must be between 0 and 1");
+    refuse(function, ": the level is ", level, ", but must be between 0 and 1");
   }
   return -normal_quantile((1 - level) / 2);
 }
@@ -105,7 +105,7 @@ double nlpd(const VectorRef& y, const Prediction& predicted) {
   check_prediction("nlpd", y, predicted);
   const auto v = predicted.variance.array();
   const auto squared = (y - predicted.mean).array().square();
-  return std::log(sqrt_2pi) + 0.5 * (v.log() + squared / v).mean();
+  return std::log(kRootTwoPi) + 0.5 * (v.log() + squared / v).mean();
 }
 
 double coverage(const VectorRef& y, const Prediction& predicted, double level) {
@@ -115,7 +115,7 @@ double coverage(const VectorRef& y, const Prediction& predicted, double level) {
 
 double interval_width(const Prediction& predicted, double level) {
   if (predicted.variance.size() == 0) {
-    fail("interval_width: variance is empty, but must have an entry");
+    refuse("interval_width: variance is empty, but must have an entry");
   }
   check_variance("interval_width", predicted.variance);
   return 2 * half_width("interval_width", level) * predicted.variance.cwiseSqrt().mean();
@@ -125,7 +125,7 @@ Calibration calibration_curve(const VectorRef& y, const Prediction& predicted,
                               const VectorRef& levels) {
   check_prediction("calibration_curve", y, predicted);
   if (levels.size() == 0) {
-    fail("calibration_curve: levels is empty, but must have an entry");
+    refuse("calibration_curve: levels is empty, but must have an entry");
   }
   const Vector sorted = sorted_deviations(y, predicted);
   Calibration curve{levels, Vector(levels.size()), 0};
@@ -138,11 +138,11 @@ Calibration calibration_curve(const VectorRef& y, const Prediction& predicted,
 
 double relative_to_exact(double method, double exact, double noise) {
   if (!std::isfinite(method) || !std::isfinite(exact) || !std::isfinite(noise)) {
-    fail("relative_to_exact: method, exact and noise are ", method, ", ", exact, " and ", noise,
-         ", but must be finite");
+    refuse("relative_to_exact: method, exact and noise are ", method, ", ", exact, " and ", noise,
+           ", but must be finite");
   }
   if (noise == exact) {
-    fail("relative_to_exact: noise is ", noise, ", but must differ from exact");
+    refuse("relative_to_exact: noise is ", noise, ", but must differ from exact");
   }
   return (method - exact) / std::abs(noise - exact) * 100;
 }

@@ -9,7 +9,7 @@
 namespace ample {
 namespace {
 
-const double sqrt_2pi = std::sqrt(2 * std::numbers::pi);
+const double kSlopeAtMedian = std::sqrt(2 * std::numbers::pi);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ double normal_quantile(double p) {
     return -normal_quantile(1 - p);
   }
   const bool central = p > 0.25;
-  double x = (p - 0.5) * sqrt_2pi;
+  double x = (p - 0.5) * kSlopeAtMedian;
   if (!central) {
     // Abramowitz & Stegun 26.2.23, absolute error 4.5e-4
     const double t = std::sqrt(-2 * std::log(p));
@@ -38,7 +38,7 @@ double normal_quantile(double p) {
   for (int i = 0; i < 3 && p >= std::numeric_limits<double>::min(); ++i) {
     const double error =
         central ? 0.5 * std::erf(x / std::numbers::sqrt2) - (p - 0.5) : normal_cdf(x) - p;
-    const double step = error * sqrt_2pi * std::exp(0.5 * x * x);
+    const double step = error * kSlopeAtMedian * std::exp(0.5 * x * x);
     x -= step / (1 + 0.5 * x * step);
   }
   return x;

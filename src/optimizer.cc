@@ -41,7 +41,7 @@ struct Sample {
 };
 
 // Where a direction comes from.
-enum class Origin {
+enum class DirectionFrom {
   own_curvature,
   carried_curvature,  // of another problem: this run has made no pair yet
   probe,              // own curvature, with long steps where it knows nothing
@@ -108,7 +108,7 @@ class Minimizer {
         return finish(Termination::gradient, "the projected gradient is within its tolerance");
       }
       const bool probing = flatness >= 2;
-      Origin origin = set_direction(probing);
+      DirectionFrom origin = set_direction(probing);
       Search search = line_search(origin);
       if (search == Search::stalled) {
         flatness = 2;
@@ -117,7 +117,7 @@ class Minimizer {
       if (search == Search::failure && probing && !halt_) {
         return finish_flat();
       }
-      if (search == Search::failure && origin != Origin::gradient && !halt_) {
+      if (search == Search::failure && origin != DirectionFrom::gradient && !halt_) {
         pairs_.clear();
         telling_.clear();
         origin = set_direction(false);
@@ -140,8 +140,8 @@ class Minimizer {
         return finish_flat();
       }
       // Only a step of natural length shows that f is flat here; others are short for a reason.
-      const bool full_step = search == Search::wolfe && origin != Origin::gradient;
-      if (full_step && origin != Origin::carried_curvature && decrease <= tolerance) {
+      const bool full_step = search == Search::wolfe && origin != DirectionFrom::gradient;
+      if (full_step && origin != DirectionFrom::carried_curvature && decrease <= tolerance) {
         flatness = 2;
       } else if (full_step && decrease <= options_.absolute_value_tolerance) {
         ++flatness;
@@ -195,14 +195,14 @@ class Minimizer {
   // A probe, before a run ends because f no longer changes, asks whether it does anywhere: where
   // no pair has been, γ may be far too short. The noise variance is the case in point. While it is
   // tiny, f is flat in its logarithm and steep in all else; unit steps there find the way out.
-  Origin set_direction(bool probing) {
+  DirectionFrom set_direction(bool probing) {
     if (set_quasi_newton_direction(probing ? 1 : 0)) {
-      return probing     ? Origin::probe
-             : own_pair_ ? Origin::own_curvature
-                         : Origin::carried_curvature;
+      return probing     ? DirectionFrom::probe
+             : own_pair_ ? DirectionFrom::own_curvature
+                         : DirectionFrom::carried_curvature;
     }
     set_steepest_descent_direction();
-    return Origin::gradient;
+    return DirectionFrom::gradient;
   }
 
   // d = −H g over the free variables; false if no pair is of use there.
@@ -276,14 +276,16 @@ class Minimizer {
   // Looks for a point of sufficient decrease where the slope has flattened (weak Wolfe conditions),
   // and leaves the lowest of sufficient decrease in best_. Weak ones suffice for sᵀy > 0, and
   // keep the bracket one-sided: lo always has room to descend to its right, hi lies beyond it.
-  Search line_search(Origin origin) {
+  // In one piece, long as it is: every branch moves the same bracket and decides what comes next.
+  Search line_search(DirectionFrom origin) {
     best_ = current_;
     const double start_value = current_.value;
     const double start_slope = path_slope(current_);
     const double t_max = options_.max_step / direction_.lpNorm<Eigen::Infinity>();
     const double small = relative_tolerance();
     // Of these the first trial is all that is asked.
-    const bool tentative = origin == Origin::carried_curvature || origin == Origin::probe;
+    const bool tentative =
+        origin == DirectionFrom::carried_curvature || origin == DirectionFrom::probe;
     Sample lo{0, start_value, start_slope};
     Sample hi{infinity, infinity, infinity};
     bool wall = false;  // a trial has failed
@@ -317,7 +319,7 @@ class Minimizer {
         // rounding error: an f that is ill-conditioned would have every trial spent on it. Some in
         // a row, for one may be the same height by chance; more down the gradient, where the first
         // trials can be far too long for a stiff direction and say nothing of the others.
-        const int enough = origin == Origin::gradient ? 6 : 2;
+        const int enough = origin == DirectionFrom::gradient ? 6 : 2;
         const bool no_change =
             options_.absolute_value_tolerance > 0 &&
             std::abs(sample.value - lo.value) <= options_.absolute_value_tolerance;
@@ -327,7 +329,7 @@ class Minimizer {
         }
         const bool rounding =
             flat && -t * start_slope <= small && std::abs(sample.value - start_value) <= small;
-        if (origin == Origin::own_curvature && (level == enough || rounding)) {
+        if (origin == DirectionFrom::own_curvature && (level == enough || rounding)) {
           return Search::stalled;
         }
         if (level == enough) {
@@ -420,14 +422,14 @@ class Minimizer {
   MinimizeSummary summary_;
 };
 
-[[noreturn]] void fail(const std::string& message) {
+[[noreturn]] void reject(const std::string& message) {
   throw std::invalid_argument("minimize: " + message);
 }
 
 void check_size(const char* name, Index size, Index expected) {
   if (size != expected) {
-    fail(std::string(name) + " has " + std::to_string(size) + " entries, but must have " +
-         std::to_string(expected) + " (the size of x0)");
+    reject(std::string(name) + " has " + std::to_string(size) + " entries, but must have " +
+           std::to_string(expected) + " (the size of x0)");
   }
 }
 
@@ -445,7 +447,7 @@ void check(const Vector& x0, const Vector& lower, const Vector& upper) {
     } else {
       continue;
     }
-    fail(message.str());
+    reject(message.str());
   }
 }
 

@@ -22,6 +22,9 @@ bool inside_piece();
 /// How many workers pay for a job of `work` elementary vectorised operations.
 int workers_for(double work);
 
+/// The work of one pass over a matrix.
+inline double entries(const MatrixRef& A) { return static_cast<double>(A.size()); }
+
 /// Calls job(j) for the columns j = 0 … columns−1 of a matrix, none of which needs another one, at
 /// `work` operations altogether. Taken from both ends in turn, so that those of a triangle too are
 /// dealt out fairly.

@@ -4,11 +4,6 @@
 #include "parallel.h"
 
 namespace ample {
-namespace {
-
-double entries(const MatrixRef& A) { return static_cast<double>(A.size()); }
-
-}  // namespace
 
 void Past::place(const Matrix& Z, bool moving, bool may_be_nested) {
   const Index M_a = state_.size();

@@ -26,7 +26,7 @@ constexpr double kShareForJitter = 0.25;
 // together cost about three times the last.
 constexpr double kScheduleRatio = 1.25;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// The optimum of the bound, or an upper bound on it that gets tighter as points are added.
 class ReferenceValue {
@@ -41,7 +41,7 @@ class ReferenceValue {
     const auto N = static_cast<double>(p_.X.rows());
     const auto M = static_cast<double>(p_.old.size());
     optimum_cost_ = vips.reference == Vips::Reference::upper_bound
-                        ? kInfinity
+                        ? kUnbounded
                         : N * N * N / 3.0 + 4.0 * N * N * M;
     const bool automatic = vips.reference == Vips::Reference::automatic;
     if (automatic && p_.X.rows() <= kSmallBatch) schedule_ = false;
@@ -87,7 +87,7 @@ class ReferenceValue {
     } else if (pool_ == Vips::Pool::batch) {
       // K_ff + σ² I is beyond Cholesky; Û′ factorises only matrices with eigenvalues from 1 up.
       schedule_ = true;
-      optimum_cost_ = kInfinity;
+      optimum_cost_ = kUnbounded;
     }
   }
 
@@ -97,7 +97,7 @@ class ReferenceValue {
   bool schedule_;
   double optimum_cost_;
   Index next_ = 0;
-  double value_ = kInfinity;
+  double value_ = kUnbounded;
 };
 
 /// Takes points while the gap exceeds α.

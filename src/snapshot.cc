@@ -408,9 +408,9 @@ void check_prior(const State& state) {
 
 /// Whose the contents are. Of a model at hand the factors need not be made again, which is all that
 /// is O(M³) here: L is the kernel's by the way a state comes to be, and D has been factorised.
-enum class Origin { file, model };
+enum class ContentsOf { file, model };
 
-State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int format_version,
+State read_state(Reader& in, const Hyperparameters& theta, ContentsOf origin, int format_version,
                  const std::string& prefix) {
   Matrix Z = in.matrix(prefix + "Z");
   const Index M = Z.rows();
@@ -440,7 +440,7 @@ State read_state(Reader& in, const Hyperparameters& theta, Origin origin, int fo
     check_triangle("L_D", state.L_D);
     state.F = 0.5 * state.w.squaredNorm() - sum_log_diagonal(state.L_D);  // (1)
   }
-  if (origin == Origin::model) return state;
+  if (origin == ContentsOf::model) return state;
   check_prior(state);
   if (has_factor) {
     check_precision(state);
@@ -498,7 +498,7 @@ ContinualGP::Pending read_pending(Reader& in) {
 }
 
 Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
-                       Origin origin = Origin::file) {
+                       ContentsOf origin = ContentsOf::file) {
   if (const std::string format = in.text("format"); format != kFormat) {
     reject("the format is '{}', expected {}", shown(format), kFormat);
   }
@@ -658,7 +658,7 @@ std::string to_bytes(const ContinualGP& model, const Notes& notes) {
   std::optional<SelectionMethod> custom;
   if (!is_known(selection.name())) custom = selection;
   try {
-    static_cast<void>(read_snapshot(Reader(file), custom, Origin::model));
+    static_cast<void>(read_snapshot(Reader(file), custom, ContentsOf::model));
   } catch (const ModelFileError& error) {
     invalid("save: {}", error.what());
   } catch (const std::invalid_argument& error) {

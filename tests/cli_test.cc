@@ -558,6 +558,8 @@ TEST_F(Cli, InspectSaysWhatIsThere) {
   EXPECT_EQ(what.at("file_bytes"), stored("m.ample").size());
   EXPECT_EQ(what.at("rows_seen"), 300);
   EXPECT_EQ(what.at("batches"), 3);
+  EXPECT_EQ(what.at("rows_pending"), 0);
+  EXPECT_EQ(what.at("rows_in_reservoir"), 0);
   EXPECT_EQ(what.at("dimension"), 2);
   EXPECT_EQ(what.at("columns"), json({"x1", "x2", "y"}));
   EXPECT_EQ(what.at("selection"), json({{"name", "cv"}, {"eta", 0.9}}));
@@ -573,10 +575,17 @@ TEST_F(Cli, InspectSaysWhatIsThere) {
   EXPECT_EQ(what.at("parameters")[3].at("lower"), 1e-6);
 
   const std::string table = succeed({"inspect", "m.ample"});
-  for (const char* part : {"checksum ok", "300 in 3 batches", "2: x1, x2", "matern52.variance",
-                           "2, fixed", "cv, eta 0.9", "every 2 batches", "first-batch"}) {
+  for (const char* part :
+       {"checksum ok", "300 in 3 batches", "none", "2: x1, x2", "matern52.variance", "2, fixed",
+        "cv, eta 0.9", "every 2 batches", "first-batch"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << " in\n" << table;
   }
+
+  succeed({"fit", "data.csv", "--batch-size", "100", "--kernel", "se", "--reservoir", "50",
+           "--save", "kept.ample"});
+  const json kept = json::parse(succeed({"inspect", "kept.ample", "--json"}));
+  EXPECT_EQ(kept.at("rows_in_reservoir"), 50);
+  EXPECT_NE(succeed({"inspect", "kept.ample"}).find("50 in the reservoir"), std::string::npos);
 }
 
 // ---- going on
