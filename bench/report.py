@@ -280,7 +280,10 @@ def slow_selections(runs, dgemm):
         )
     if not slow:
         return ""
-    return "\n\nWhere a batch's selection takes longer than its fit, the fit is short:\n\n" + "\n".join(slow)
+    return (
+        "\n\nWhere a batch's selection takes longer than its fit, the model has so few points that all evaluations of the fit "
+        "cost less than a factorisation of the batch's rows, which L* takes:\n\n" + "\n".join(slow)
+    )
 
 
 def latency_section(each):
