@@ -65,7 +65,7 @@ def gpytorch_model(M):
 
 
 def sklearn_model(M):
-    """The exact GP of M rows, whose predictions take the same operations."""
+    """The exact GP of M rows: one triangular solve for a variance, where a sparse model has two."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
