@@ -139,7 +139,8 @@ BENCHMARK_CAPTURE(kernel_pull_back, matern52, kMatern)->Args({2000, 2000, 8});
       ->Args({1000, 500, 8})
 BENCHMARK_CAPTURE(bound, value, false) AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(bound, value_and_gradient, true)
-AMPLE_SIZES->Args({300, 2000, 8})
+AMPLE_SIZES->Args({30, 100, 8})
+    ->Args({300, 2000, 8})
     ->Args({2000, 300, 8})
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();

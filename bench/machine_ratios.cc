@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 
 #include "ample/bound.h"
 #include "ample/kernel.h"
+#include "ample/optimum.h"
 #include "ample/threads.h"
 #include "blas.h"
 #include "kernel_loops.h"
@@ -75,6 +77,39 @@ class BoundProblem {
   double sink_ = 0.0;
 };
 
+/// L* of N rows on top of a model of M points. No arrangement avoids V and U (N M² each), lower
+/// triangles of VᵀV and UᵀU (N² M each) and the factor of the rows' covariance (N³/3).
+class OptimumProblem {
+ public:
+  OptimumProblem(Index M, Index N, Index D)
+      : old_(learnt(M, D)), X_(random_matrix(N, D, 7)), sites_(Vector(random_matrix(N, 1, 8))) {}
+
+  void run() {
+    const auto value = optimum(old_, X_, sites_);
+    if (!value) std::abort();
+    sink_ += *value;
+  }
+
+  static double necessary_flops(double M, double N) {
+    return 2.0 * N * M * M + 2.0 * N * N * M + N * N * N / 3.0;
+  }
+
+ private:
+  static State learnt(Index M, Index D) {
+    const Kernel kernel = SquaredExponential{.lengthscale = std::sqrt(double(D))};
+    const State nothing = State::empty(kernel, 0.1, D);
+    const Matrix X = random_matrix(M, D, 1);
+    OnlineBound bound(nothing, X, Vector(random_matrix(M, 1, 3)));
+    if (!bound.factorize(kernel, 0.1, X)) std::abort();
+    return bound.absorb();
+  }
+
+  State old_;
+  Matrix X_;
+  Sites sites_;
+  double sink_ = 0.0;
+};
+
 int run(int rounds, const std::string& json_path) {
   std::vector<Measurement> all;
   constexpr int n = 1000;
@@ -105,13 +140,23 @@ int run(int rounds, const std::string& json_path) {
   struct Shape {
     Index M, N;
   };
-  const std::vector<Shape> shapes{{1000, 1000}, {2000, 300}, {300, 2000}, {30, 100}, {50, 100}};
+  const std::vector<Shape> shapes{{1000, 1000}, {2000, 300}, {300, 2000},
+                                  {10, 50},     {30, 100},   {50, 100}};
   std::vector<std::unique_ptr<BoundProblem>> problems;
   for (const auto& [M, N] : shapes) {
     problems.push_back(std::make_unique<BoundProblem>(M, N, 8));
     all.push_back({fmt::format("bound + gradient M={} N={}", M, N),
                    necessary_flops(double(M), double(N)),
                    [p = problems.back().get()] { p->run(); }});
+  }
+
+  std::vector<std::unique_ptr<OptimumProblem>> optima;
+  for (const Index N : {500, 1000, 2000}) {
+    constexpr Index M = 300;
+    optima.push_back(std::make_unique<OptimumProblem>(M, N, 8));
+    all.push_back({fmt::format("L* M={} N={}", M, N),
+                   OptimumProblem::necessary_flops(double(M), double(N)),
+                   [p = optima.back().get()] { p->run(); }});
   }
 
   const Index size = 4000;

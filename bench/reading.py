@@ -1,9 +1,9 @@
-"""Reading a table against NumPy and pandas, and its share of `ample fit` and `ample predict`.
+"""Reading a table against NumPy and pandas, and `ample fit` and `ample predict` from one, end to end.
 
-    python3 bench/reading.py [--build build/release] [--rows 1000000]
+    python3 bench/reading.py [--build build/release] [--rows 1000000] [--json FILE]
 
-NumPy and pandas are compared with if they can be imported. All in one run, each the fastest of
-three, in turn; the ratios are what counts.
+A table of 4 columns. NumPy and pandas are compared with if they can be imported; readers take turns,
+and the fastest of three counts. The program learns with its defaults.
 """
 
 import argparse
@@ -52,21 +52,36 @@ def readers(build, table):
     return found
 
 
+def end_to_end(build, table):
+    """Seconds of the whole programs, and of the learning within `ample fit` by its own report."""
+    folder = table.parent
+
+    def run(*arguments):
+        command = [build / "bin/ample", *map(str, arguments)]
+        return seconds(lambda: subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL))
+
+    fit = run("fit", table, "--save", "m.ample", "--report", "report.jsonl")
+    reports = [json.loads(line) for line in (folder / "report.jsonl").read_text().splitlines()]
+    return {
+        "fit": fit,
+        "learning": sum(r["seconds_select"] + r["seconds_fit"] for r in reports),
+        "inducing": reports[-1]["inducing"],
+        "batches": len(reports),
+        "predict": run("predict", "m.ample", table, "--output", "p.csv"),
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=Path, default=Path("build/release"))
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    build = options.build.resolve()
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
         make_table(table, options.rows)
-        program = str(options.build.resolve() / "bin/ample")
-
-        def run(*arguments):
-            return seconds(lambda: subprocess.run([program, *map(str, arguments)], check=True, cwd=folder,
-                                                  stdout=subprocess.DEVNULL))
-
-        measured = readers(options.build.resolve(), table)
+        measured = readers(build, table)
         best = dict.fromkeys(measured, math.inf)
         for _ in range(3):
             for name, measure in measured.items():
@@ -74,11 +89,13 @@ def main():
         for name, time_taken in best.items():
             print(f"{name:16}{time_taken:9.3f} s{options.rows / time_taken / 1e6:9.2f} M rows/s"
                   f"{time_taken / best['ample']:8.2f} x ample's")
-        fit = run("fit", table, "--save", "m.ample", "--batch-size", 10000)
-        predict = run("predict", "m.ample", table, "--output", "p.csv")
-        for name, time_taken in {"ample fit": fit, "ample predict": predict}.items():
-            print(f"{name:16}{time_taken:9.3f} s{options.rows / time_taken / 1e6:9.2f} M rows/s, of which reading "
-                  f"alone would take {100 * best['ample'] / time_taken:.0f} %")
+        ends = end_to_end(build, table)
+        for name in ("fit", "predict"):
+            print(f"ample {name:10}{ends[name]:9.3f} s{options.rows / ends[name] / 1e6:9.2f} M rows/s, of which reading "
+                  f"alone would take {100 * best['ample'] / ends[name]:.1f} %")
+        print(f"learning alone  {ends['learning']:9.3f} s in {ends['batches']} batches, {ends['inducing']} points")
+    if options.json:
+        options.json.write_text(json.dumps({"rows": options.rows, "readers": best, **ends}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ struct Outcome {
   double select = 0.0;
   double fit = 0.0;
   double worst_ratio = 0.0;  // of selection to fit, over batches
+  BatchReport worst;         // the batch that has it
 };
 
 Outcome carry_out(const experiments::Run& run) {
@@ -49,7 +50,10 @@ Outcome carry_out(const experiments::Run& run) {
     out.evaluations += r.fit.evaluations;
     out.select += r.seconds_select;
     out.fit += r.seconds_fit;
-    out.worst_ratio = std::max(out.worst_ratio, r.seconds_select / r.seconds_fit);
+    if (const double ratio = r.seconds_select / r.seconds_fit; ratio > out.worst_ratio) {
+      out.worst_ratio = ratio;
+      out.worst = r;
+    }
   }
   const Batch test = job.test(job.batches);
   const Prediction p = gp.predict(test.X, Target::observation);
@@ -103,7 +107,14 @@ int run_all(bool quick, int folds, const std::string& json_path) {
                       {"evaluations", o.evaluations},
                       {"seconds_select", o.select},
                       {"seconds_fit", o.fit},
-                      {"worst_select_over_fit", o.worst_ratio}});
+                      {"worst_select_over_fit", o.worst_ratio},
+                      {"worst",
+                       {{"rows", o.worst.rows},
+                        {"inducing_before", o.worst.inducing_before},
+                        {"inducing", o.worst.inducing},
+                        {"evaluations", o.worst.fit.evaluations},
+                        {"seconds_select", o.worst.seconds_select},
+                        {"seconds_fit", o.worst.seconds_fit}}}});
     }
   }
   if (!json_path.empty()) {

@@ -122,7 +122,19 @@ MatrixRef GreedySearch::Vt_old() const {
 
 MatrixRef GreedySearch::L_D() const { return search_->bound.L_D(); }
 
-Selection GreedySearch::selection(Index taken, SelectionStop stop) const {
+Selection GreedySearch::selection(Index taken, SelectionStop stop) const& {
+  Selection out = chosen(taken, stop);
+  if (out.factors) search_->bound.write_factors(out.Z.rows(), *out.factors);
+  return out;
+}
+
+Selection GreedySearch::selection(Index taken, SelectionStop stop) && {
+  Selection out = chosen(taken, stop);
+  if (out.factors) std::move(search_->bound).write_factors(out.Z.rows(), *out.factors);
+  return out;
+}
+
+Selection GreedySearch::chosen(Index taken, SelectionStop stop) const {
   const auto& all = search_->greedy.taken();
   AMPLE_ASSERT(taken <= static_cast<Index>(all.size()));
   const std::vector<Index> chosen(all.begin(), all.begin() + taken);
@@ -140,15 +152,16 @@ Selection GreedySearch::selection(Index taken, SelectionStop stop) const {
   return out;
 }
 
-// The bound at θ_old with Z = [Z_old; those taken], as OnlineBound would factorise it.
+// The bound at θ_old with Z = [Z_old; those taken], as OnlineBound would factorise it; A, c, L_D
+// and w are for the incremental bound to fill in.
 BoundFactors GreedySearch::factors(Index taken) const {
   const GreedyVariance& greedy = search_->greedy;
   const Index M_a = p_.old.size();
   const Index M = M_a + taken;
   BoundFactors f;
   // Row j of L is what the j-th point's own column of V began with.
-  f.L = Matrix::Zero(M, M);
-  f.L.topLeftCorner(M_a, M_a) = p_.old.L;
+  f.L.resize(M, M);
+  f.L.topLeftCorner(M_a, M_a).triangularView<Eigen::Lower>() = p_.old.L;
   for (Index j = 0; j < taken; ++j) {
     const auto place = static_cast<std::size_t>(j);
     f.L.row(M_a + j).head(M_a + j) = greedy.Vt().row(greedy.taken()[place]).head(M_a + j);
@@ -156,7 +169,6 @@ BoundFactors GreedySearch::factors(Index taken) const {
   }
   f.Vt = greedy.Vt().leftCols(M);
   if (p_.sites.weighted()) f.Vt.array().colwise() *= p_.sites.weight.array().sqrt();
-  search_->bound.write_factors(M, f);
   f.jitter = jitter_;
   f.residual = residual_[static_cast<std::size_t>(taken)];
   return f;

@@ -21,7 +21,8 @@ std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, con
   const Index M = old.size();
   bound.past_residual_ = 0.0;
   bound.size_ = M;
-  bound.reserve(M + 1);
+  bound.keeps_old_ = true;
+  bound.reserve(M);
   Matrix scaled;
   if (sites.weighted()) {
     scaled = (Vt.array().colwise() * sites.weight.array().sqrt()).matrix();
@@ -29,14 +30,14 @@ std::optional<IncrementalBound> IncrementalBound::from_old(const State& old, con
   const MatrixRef rows = sites.weighted() ? MatrixRef(scaled) : Vt;
   // W = I at θ_old: the old A and c are reused as they are.
   auto A = bound.A_.topLeftCorner(M, M);
-  A = old.A;
+  copy_lower(old.A, A);
   gram(1.0 / old.noise_variance, rows, 1.0, A);
   auto L_D = bound.L_D_.topLeftCorner(M, M);
   if (update_is_cheaper(Vt.rows(), M)) {
-    L_D = old.L_D;
+    copy_lower(old.L_D, L_D);
     update_cholesky(L_D, rows / std::sqrt(old.noise_variance));
   } else {
-    L_D = A;
+    copy_lower(A, L_D);
     L_D.diagonal().array() += 1.0;
     if (!cholesky(L_D)) return std::nullopt;
   }
@@ -127,7 +128,15 @@ double IncrementalBound::value(double residual) const {
          0.5 * w_.head(size_).squaredNorm();  // (13)
 }
 
-void IncrementalBound::write_factors(Index M, BoundFactors& factors) const {
+void IncrementalBound::write_factors(Index M, BoundFactors& factors) && {
+  if (M != A_.rows()) return std::as_const(*this).write_factors(M, factors);
+  factors.A = std::move(A_);
+  factors.c = std::move(c_);
+  factors.L_D = std::move(L_D_);
+  factors.w = std::move(w_);
+}
+
+void IncrementalBound::write_factors(Index M, BoundFactors& factors) const& {
   factors.A = A_.topLeftCorner(M, M);
   factors.c = c_.head(M);
   factors.L_D = L_D_.topLeftCorner(M, M);
@@ -136,12 +145,13 @@ void IncrementalBound::write_factors(Index M, BoundFactors& factors) const {
 
 void IncrementalBound::reserve(Index columns) {
   if (columns <= L_D_.cols()) return;
-  const Index capacity = std::max<Index>({columns, L_D_.cols() * 3 / 2, 64});
+  // As many as there are to begin with: most batches of a few rows add none.
+  const Index capacity = std::max<Index>({columns, L_D_.cols() * 3 / 2, keeps_old_ ? 0 : 64});
   A_.conservativeResize(capacity, capacity);
   c_.conservativeResize(capacity);
   L_D_.conservativeResize(capacity, capacity);
   w_.conservativeResize(capacity);
-  T_.conservativeResize(old_.size(), capacity);
+  if (!keeps_old_) T_.conservativeResize(old_.size(), capacity);
 }
 
 }  // namespace ample

@@ -48,7 +48,9 @@ class IncrementalBound {
   [[nodiscard]] auto L_D() const { return L_D_.topLeftCorner(size_, size_); }
 
   /// A, c, L_D and w of the first M points, as a factorisation of the bound would give them.
-  void write_factors(Index M, BoundFactors& factors) const;
+  void write_factors(Index M, BoundFactors& factors) const&;
+  /// The same, without a copy if no point was appended; the bound is spent.
+  void write_factors(Index M, BoundFactors& factors) &&;
 
  private:
   void reserve(Index columns);
@@ -57,6 +59,7 @@ class IncrementalBound {
   Sites sites_;
   double constant_;       // ½ Σ log(λ_n/2π) − ½ Σ λ_n t_n² − F_old
   double past_residual_;  // tr[A_old (I − T Tᵀ)]: what of the pseudo-data is not yet represented
+  bool keeps_old_ = false;
   Index size_ = 0;
   Matrix A_;    // [capacity, capacity], lower triangle
   Vector c_;    // [capacity]

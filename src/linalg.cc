@@ -565,6 +565,12 @@ void solve_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S) {
   solve_left_lower(L, S);
 }
 
+void copy_lower(const MatrixRef& from, Eigen::Ref<Matrix> to) {
+  AMPLE_ASSERT(from.rows() == from.cols() && to.rows() == from.rows() && to.cols() == from.cols());
+  const Index n = from.rows();
+  for_columns(n, flops(n, n, 1), [&](Index j) { to.col(j).tail(n - j) = from.col(j).tail(n - j); });
+}
+
 void mirror_lower(Eigen::Ref<Matrix> A) {
   AMPLE_ASSERT(A.rows() == A.cols());
   // In tiles, so that the strided side stays in cache.

@@ -59,6 +59,9 @@ void invert_from_cholesky(Eigen::Ref<Matrix> L);
 void multiply_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S);
 void solve_both_sides(const MatrixRef& L, Eigen::Ref<Matrix> S);
 
+/// Copies a lower triangle, and leaves the strict upper one of `to` alone.
+void copy_lower(const MatrixRef& from, Eigen::Ref<Matrix> to);
+
 /// Copies the lower triangle to the upper one; sets the strict upper one to zero.
 void mirror_lower(Eigen::Ref<Matrix> A);
 void clear_upper(Eigen::Ref<Matrix> A);

@@ -1,5 +1,7 @@
 #include "past.h"
 
+#include <utility>
+
 #include "linalg.h"
 #include "parallel.h"
 
@@ -19,6 +21,7 @@ void Past::place(const Matrix& Z, bool moving, bool may_be_nested) {
 
 void Past::carry(const Kernel& kernel, const Matrix& Z, const Matrix& L, double jitter) {
   residual_ = 0.0;
+  unchanged_ = false;
   if (nested_) {
     carry_nested(L);
   } else {
@@ -28,8 +31,14 @@ void Past::carry(const Kernel& kernel, const Matrix& Z, const Matrix& L, double 
 
 void Past::carry_unchanged() {
   residual_ = 0.0;
-  H_ = state_.A;
+  unchanged_ = true;
   h_ = state_.c;
+}
+
+// A copy of A_old is most of the time of a batch of one row, which has no use for a gradient.
+Matrix& Past::H() {
+  if (std::exchange(unchanged_, false)) H_ = state_.A;
+  return H_;
 }
 
 // H = W A_old Wᵀ and h = W c_old, with Wᵀ = L_old⁻¹ L_a   (7, 8)
@@ -91,8 +100,9 @@ void Past::prepare_general() {
 
 void Past::add_to(Matrix& A, Vector& c) const {
   const Index size = h_.size();
-  for_columns(size, entries(H_),
-              [&](Index j) { A.col(j).segment(j, size - j) += H_.col(j).tail(size - j); });
+  const Matrix& H = unchanged_ ? state_.A : H_;
+  for_columns(size, entries(H),
+              [&](Index j) { A.col(j).segment(j, size - j) += H.col(j).tail(size - j); });
   c.head(size) += h_;
 }
 

@@ -36,8 +36,7 @@ class Past {
   /// A += H (lower triangle), c += h.
   void add_to(Matrix& A, Vector& c) const;
 
-  [[nodiscard]] Matrix& H() { return H_; }
-  [[nodiscard]] const Matrix& H() const { return H_; }
+  [[nodiscard]] Matrix& H();
   [[nodiscard]] const Vector& h() const { return h_; }
   [[nodiscard]] double residual() const { return residual_; }
 
@@ -54,9 +53,10 @@ class Past {
   const State& state_;
   bool nested_ = false;
   std::vector<std::pair<Index, Index>> shared_;  // (row of Z_a, row of Z_b) that are the same point
-  Matrix P_old_;  // L_old⁻ᵀ A_old L_old⁻¹, lower triangle; general case, computed once
-  Vector p_old_;  // L_old⁻ᵀ c_old
-  Matrix H_;      // lower triangle
+  Matrix P_old_;            // L_old⁻ᵀ A_old L_old⁻¹, lower triangle; general case, computed once
+  Vector p_old_;            // L_old⁻ᵀ c_old
+  bool unchanged_ = false;  // H is A_old, and not in H_ until it is asked for
+  Matrix H_;                // lower triangle
   Vector h_;
   double residual_ = 0.0;
   Matrix G_;     // [M_a,M] P_old Y = L_old⁻ᵀ A_old T, general case

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "ample/greedy_search.h"
 #include "ample/optimum.h"
@@ -167,8 +168,8 @@ class Growth {
     return std::nullopt;
   }
 
-  [[nodiscard]] Selection result(Index taken, SelectionStop stop) const {
-    Selection selection = search_.selection(taken, stop);
+  [[nodiscard]] Selection result(Index taken, SelectionStop stop) {
+    Selection selection = std::move(search_).selection(taken, stop);
     selection.keep_to(vips_.max_inducing);
     selection.noise_bound = noise_;
     // Else neither L* nor a bound on it could be computed: the gap is unknown, every point was

@@ -332,6 +332,14 @@ TEST_P(Linalg, MirrorAndClearActOnTheUpperTriangleOnly) {
   EXPECT_EQ(inside_a_larger_matrix(A, [](auto&& X) { clear_upper(X); }), lower(A));
 }
 
+TEST_P(Linalg, CopyLowerLeavesTheUpperTriangleAlone) {
+  const Matrix A = random_.normal(n(), n());
+  const Matrix B = random_.normal(n(), n());
+  Matrix expected = B;
+  expected.triangularView<Eigen::Lower>() = A;
+  EXPECT_EQ(inside_a_larger_matrix(B, [&](auto&& X) { copy_lower(A, X); }), expected);
+}
+
 TEST_P(Linalg, SumLogDiagonalIsHalfTheLogDeterminant) {
   const Matrix S = positive_definite();
   const Matrix L = S.llt().matrixL();

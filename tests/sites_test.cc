@@ -2,8 +2,10 @@
 // and the search for inducing points.
 #include "ample/sites.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
@@ -193,6 +195,33 @@ TEST(Sites, TheSearchKeepsTheBoundOfTheRowsAndHandsItOn) {
       EXPECT_LE(relative_error(a.A, b.A), 1e-7);
       EXPECT_LE(relative_error(a.c, b.c), 1e-7);
     }
+  }
+}
+
+TEST(Sites, ASearchAtItsEndHandsOnWhatItWouldCopy) {
+  const Problem p;
+  TargetStatistics targets;
+  targets.observe(p.batch.y);
+  for (const Index taken : {0, 3, 5}) {
+    GreedySearch search({p.old, p.batch.X, Sites(p.batch.y), targets, 0});
+    for (Index i = 0; i < std::min<Index>(taken, 4); ++i) ASSERT_TRUE(search.take_next());
+    const Index first = std::min(taken, search.taken());
+    const Selection copied = search.selection(first, SelectionStop::threshold);
+    const Selection moved = std::move(search).selection(first, SelectionStop::threshold);
+    EXPECT_EQ(moved.Z, copied.Z);
+    EXPECT_EQ(moved.lower_bound, copied.lower_bound);
+    const auto state = [&](const Selection& s) {
+      OnlineBound bound(p.old, p.batch.X, Sites(p.batch.y));
+      EXPECT_TRUE(bound.start_from(s.Z, s.factors.value()));
+      return bound.absorb();
+    };
+    const State a = state(moved);
+    const State b = state(copied);
+    EXPECT_EQ(a.L, b.L);
+    EXPECT_EQ(a.A, b.A);
+    EXPECT_EQ(a.L_D, b.L_D);
+    EXPECT_EQ(a.w, b.w);
+    EXPECT_EQ(a.c, b.c);
   }
 }
 

@@ -16,7 +16,7 @@ from stream import Stream
 
 # A short run is repeated while this lasts, and the one of median time counts.
 REPEAT_SECONDS = 10.0
-REPEATS = 5
+REPEATS = 3
 
 
 def progress(done, total):
@@ -42,7 +42,7 @@ def main(packages, learn, select=None, self_test=None, flags=()):
     parser.add_argument("--fit-tolerance", type=float, default=0.0, help="also end a fit by this share of alpha")
     parser.add_argument("--batches", type=int, help="learn the first ones of the stream only")
     parser.add_argument("--size", type=int, default=100, help="inducing points, where they are fixed")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for a stream, where it may take hours")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds for a stream, where it may take hours")
     parser.add_argument("--out", help="where the result goes as JSON; else to standard output")
     if select:
         parser.add_argument("--select", action="store_true", help="choose the points of the first batch only")

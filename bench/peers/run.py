@@ -1,6 +1,6 @@
 """Runs Ample and its peers on the same batches, one after the other, and prints what each took.
 
-    scripts/bench --peers [--quick] [--only PEER] [--data NAME] [--out FILE.json]
+    scripts/bench --peers [--quick] [--only PEER] [--data NAME] [--predictions] [--out FILE.json]
 """
 
 import argparse
@@ -92,12 +92,13 @@ def parse():
     parser.add_argument("--quick", action="store_true", help=f"only {' and '.join(QUICK)}, without the selections alone")
     parser.add_argument("--only", metavar="PEER", choices=PEERS, help="one of " + ", ".join(PEERS))
     parser.add_argument("--data", metavar="NAME", choices=[*STREAMS, "kin8nm"], help="one data set")
+    parser.add_argument("--predictions", action="store_true", help="predictions alone, no streams")
     parser.add_argument("--delta", type=float, default=0.095)
     parser.add_argument("--fit-tolerance", type=float, default=0.0, help="also end a fit by this share of alpha; Ample: 1e-4")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds a stream for the exact GP and for OVC")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds a stream for the exact GP and for OVC")
     parser.add_argument("--out", metavar="FILE.json", default="build/peers/results.json")
     parser.add_argument("--streams", type=Path, default=Path("build/peers/streams"), help="where the batches are put")
-    parser.add_argument("--dump", default="build/bench/bench/dump_batches", help="the program that writes them")
+    parser.add_argument("--programs", type=Path, default=Path("build/bench/bench"), help="where dump_batches and predictions are")
     return parser.parse_args()
 
 
@@ -108,8 +109,10 @@ def main():
     if options.data:
         streams = [name for name in STREAMS if name == options.data]
         selections = [name for name in SELECTIONS if name == options.data]
+    if options.predictions:
+        streams = selections = []
     peers = [options.only] if options.only else PEERS
-    export(options.dump, options.streams, sorted({*streams, *selections}))
+    export(options.programs / "dump_batches", options.streams, sorted({*streams, *selections}))
 
     about = machine()
     print(f"{about['processor']}, {about['cores']} cores, load {about['load_at_start']:.2f}; delta {options.delta}")
@@ -127,7 +130,8 @@ def main():
         print(clear + row(run, run if peer == "ample_vips" else ample), flush=True)
         return run
 
-    print(f"\nWhole streams\n\n{HEAD}")
+    if streams:
+        print(f"\nWhole streams\n\n{HEAD}")
     for name in streams:
         # Ample's time is what the others are compared to, and its M is that of the fixed sizes.
         ample = measure("ample_vips", name, None)
@@ -142,11 +146,20 @@ def main():
             if peer != "ample_vips" and peer in SELECTING:
                 measure(peer, name, ample, ["--select"])
 
+    predicted = {}
+    if options.predictions or not (options.quick or options.only or options.data):
+        import predictions  # NumPy, which --help does without
+
+        predicted = predictions.measure_all(options.programs / "predictions")
+        predictions.print_table(predicted)
+
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"machine": about, "delta": options.delta, "fit_tolerance": options.fit_tolerance, "runs": runs}, indent=2) + "\n")
+    result = {"machine": about, "delta": options.delta, "fit_tolerance": options.fit_tolerance, "runs": runs,
+              "predictions": predicted}
+    out.write_text(json.dumps(result, indent=2) + "\n")
     print(f"\nin full: {out}")
-    return 1 if any("missing" in run for run in runs) else 0
+    return 1 if any("missing" in run for run in [*runs, *predicted.values()]) else 0
 
 
 if __name__ == "__main__":

@@ -60,15 +60,18 @@ class GreedySearch {
   [[nodiscard]] MatrixRef L_D() const;
 
   /// The result with the first `taken` of those taken, or with all.
-  [[nodiscard]] Selection selection(Index taken, SelectionStop stop) const;
+  [[nodiscard]] Selection selection(Index taken, SelectionStop stop) const&;
   [[nodiscard]] Selection selection(SelectionStop stop = SelectionStop::threshold) const {
     return selection(taken(), stop);
   }
+  /// The same at the end of a search, which is spent: its factors are handed on, not copied.
+  [[nodiscard]] Selection selection(Index taken, SelectionStop stop) &&;
 
  private:
   struct Search;  // greedy variance, gains and incremental bound
 
   void record();
+  [[nodiscard]] Selection chosen(Index taken, SelectionStop stop) const;
   [[nodiscard]] BoundFactors factors(Index taken) const;
 
   SelectionProblem p_;
