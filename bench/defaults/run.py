@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import platform
-import resource
 import signal
 import subprocess
 import sys
@@ -50,18 +49,18 @@ def read(path):
 
 
 class Locked:
-    """The results file, held by this process alone: two may run programs at a time."""
+    """The results file, held by this process alone: two may add to it."""
 
     def __init__(self, path):
         self._path = path
 
     def __enter__(self):
-        self._file = self._path.with_suffix(".lock").open("w")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._folder = os.open(self._path.parent, os.O_RDONLY)
+        fcntl.flock(self._folder, fcntl.LOCK_EX)
         return self
 
     def __exit__(self, *_):
-        self._file.close()
+        os.close(self._folder)
 
     def put(self, run):
         """Adds or replaces a run; the file is whole at any moment."""
@@ -83,7 +82,6 @@ def measure(program, table, order, options):
     run = dict(zip(KEY, (program, table, order)))
     run |= {"threads": options.threads, "load": f"{os.getloadavg()[0]:.1f}", "limit": f"{options.limit:g}"}
     run |= {"date": time.strftime("%Y-%m-%d"), "processor": processor()}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -97,14 +95,12 @@ def measure(program, table, order, options):
     except BaseException:
         os.killpg(child.pid, signal.SIGKILL)
         raise
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if child.returncode != 0:
         return run | {"note": (said.strip().splitlines() or [f"ended with status {child.returncode}"])[-1]}
     result = json.loads(out.splitlines()[-1])
-    for name in ("rmse", "nlpd", "coverage", "seconds"):
+    for name in ("rmse", "nlpd", "coverage", "seconds", "cpu_seconds"):
         result[name] = f"{result[name]:.5g}"
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return run | result | {"cpu_seconds": f"{cpu:.1f}"}
+    return run | result
 
 
 def line(run):
