@@ -204,27 +204,32 @@ def draw(results, path):
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     names = list(TABLES)
-    figure, axes = plt.subplots(1, 4, figsize=(13, 0.36 * len(names) + 1.6), sharey=True, layout="constrained", width_ratios=[3, 3, 3, 2.4])
-    left, right = 0.2, 30.0
+    size = (13, 0.42 * len(names) + 1.6)
+    figure, axes = plt.subplots(1, 4, figsize=size, sharey=True, layout="constrained", width_ratios=[3, 3, 3, 2.6])
+    left, right = 0.4, 30.0
+    # Side by side rather than on top of each other; Ample in the middle.
+    heights = dict(zip(NAMES, (0.0, 0.24, -0.12, -0.24, 0.12, 0.34)))
     for axis, order in zip(axes, ("shuffled", "sorted", "file")):
         for program in reversed(NAMES):
+            if program in ORDERLESS and order != "shuffled":
+                continue
             points = []
             for y, name in enumerate(names):
                 run, unit = results.get(program, name, order), results.best_gp(name, "shuffled", "rmse")
                 if run and unit:
-                    points.append((min(max(run["rmse"] / unit, left), right), y))
+                    points.append((min(max(run["rmse"] / unit, left), right), y + heights[program]))
             if points:
                 own = program == "ample"
                 axis.scatter(
-                    *zip(*points), s=62 if own else 34, c=COLOURS[program], marker=MARKERS[program], label=NAMES[program],
-                    zorder=4 if own else 3, edgecolors="white", linewidths=0.6, clip_on=False,
+                    *zip(*points), s=70 if own else 26, c=COLOURS[program], marker=MARKERS[program], label=NAMES[program],
+                    zorder=4 if own else 3, edgecolors="white", linewidths=0.5, clip_on=False,
                 )
         axis.axvline(1, color="#555555", linewidth=0.9, zorder=1)
         axis.set_xscale("log")
         axis.set_xlim(left, right)
-        axis.xaxis.set_major_locator(FixedLocator([0.2, 0.5, 1, 2, 5, 10, 30]))
+        axis.xaxis.set_major_locator(FixedLocator([0.5, 1, 2, 5, 10, right]))
         axis.xaxis.set_minor_locator(NullLocator())
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"≥ {x:g}" if x == right else f"{x:g}"))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"≥{x:g}" if x == right else f"{x:g}"))
         axis.set_title(CAPTIONS[order], fontsize=10)
     axes[1].set_xlabel("RMSE relative to the best GP peer on shuffled rows")
     shades = {"shuffled": "#c1272d", "sorted": "#e07b39", "file": "#7a4fa3"}
@@ -235,8 +240,8 @@ def draw(results, path):
         if points:
             axes[3].scatter(*zip(*points), s=42, c=shade, label=order, edgecolors="white", linewidths=0.6, zorder=3, clip_on=False)
     axes[3].set_xlim(0.8, 1.0)
-    axes[3].set_xticks([0.8, 0.85, 0.9, 0.95, 1.0], ["≤ .80", ".85", ".90", ".95", "1"])
-    axes[3].set_title("Ample: coverage of 95 % intervals", fontsize=10)
+    axes[3].set_xticks([0.8, 0.85, 0.9, 0.95, 1.0], ["≤.80", ".85", ".90", ".95", "1"])
+    axes[3].set_title("Ample: coverage of\n95 % intervals", fontsize=10)
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     for axis in axes:
@@ -247,7 +252,8 @@ def draw(results, path):
             axis.spines[side].set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=len(NAMES), frameon=False, fontsize=9)
-    axes[3].legend(loc="upper left", bbox_to_anchor=(-0.02, -0.1), ncols=3, frameon=False, fontsize=9, handletextpad=0.1, columnspacing=0.8)
+    handles, labels = axes[3].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

@@ -32,8 +32,11 @@ KEY = ("program", "table", "order")
 
 def processor():
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
-    return f"{model or platform.processor()}, {os.cpu_count()} cores"
+    about = dict(line.split(":", 1) for line in lines if ":" in line)
+    about = {name.strip(): value.strip() for name, value in about.items()}
+    model = about.get("model name", platform.processor())
+    simd = " (AVX-512)" if "avx512f" in about.get("flags", "").split() else ""
+    return f"{model}{simd}, {os.cpu_count()} cores"
 
 
 def key(run):
