@@ -1,7 +1,7 @@
 """A table split and ordered, and the scores of a program on it: the same for every program."""
 
 import numpy as np
-from tables import TABLES
+from tables import load
 
 ORDERS = ("file", "shuffled", "sorted")
 BATCH = 500
@@ -12,7 +12,7 @@ class Case:
     """`X`, `y` to learn from, in their order, and `X_test`, `y_test`, which do not depend on the order."""
 
     def __init__(self, name, order):
-        X, y = TABLES[name].load()
+        X, y = load(name)
         generator = np.random.default_rng(7)
         rows = generator.permutation(len(X))
         held_out = round(HELD_OUT * len(X))

