@@ -109,8 +109,10 @@ def summary(results):
         return [(t, field_of(results.get("ample", t, "shuffled"), field), results.best_gp(t, "shuffled", field)) for t in TABLES]
 
     def sorted_pairs():
-        pair = ("ample", "ample-first-release")
-        return [(t, *(field_of(results.get(p, t, "sorted"), "rmse") for p in pair)) for t in TABLES]
+        for t in TABLES:
+            first = results.get("ample-first-release", t, "sorted")
+            whole = first if first and not first["note"] else None  # it saw all rows
+            yield t, field_of(results.get("ample", t, "sorted"), "rmse"), field_of(whole, "rmse")
 
     def coverages():
         for order in ORDERS:
@@ -127,7 +129,7 @@ def summary(results):
         ["RMSE at or below the better of exact GP and SVGP, shuffled", count(against_gps("rmse"), lambda a, b: a <= b)],
         ["the same, within 2 %", count(against_gps("rmse"), lambda a, b: a <= 1.02 * b)],
         ["NLPD at or below the better of exact GP and SVGP, shuffled", count(against_gps("nlpd"), lambda a, b: a <= b)],
-        ["sorted, RMSE at most 2 % above the first release's", count(sorted_pairs(), lambda a, b: a <= 1.02 * b)],
+        ["sorted, RMSE at most 2 % above the first release's, where that ends within the limit", count(sorted_pairs(), lambda a, b: a <= 1.02 * b)],
         ["sorted, RMSE below the first release's", count(sorted_pairs(), lambda a, b: a < b)],
         [
             "coverage within 0.92–0.98, or as near to 0.95 as the exact GP's on shuffled rows, all orders",
@@ -136,7 +138,20 @@ def summary(results):
         ["at most a third of SVGP's processor time, all orders", count(times(), lambda a, b: 3 * a <= b)],
     ]
     lines = ["| | |", "|---|---|"] + [f"| {what} | {how} |" for what, how in rows]
-    return "## In short\n\n" + "\n".join(lines)
+    return "## In short\n\n" + "\n".join(lines) + "\n\n" + missing(results)
+
+
+def missing(results):
+    """What the counts leave out because it was not measured."""
+    parts = []
+    for program in NAMES:
+        orders = ("shuffled",) if program in ORDERLESS else ORDERS
+        left = {order: [t for t in TABLES if not results.get(program, t, order)] for order in orders}
+        for order, tables in left.items():
+            which = "all tables" if len(tables) == len(TABLES) else ", ".join(tables)
+            if tables:
+                parts.append(f"{NAMES[program]} ({order}: {which})")
+    return f"Not measured, and so not counted: {'; '.join(parts)}." if parts else "Everything was measured."
 
 
 def intro(results):
@@ -167,7 +182,8 @@ forget the rows; all others keep them, and the exact GP learns from no more than
 Processor: {"; ".join(processors)}; threads for each program: {", ".join(threads)}. The load of the machine was
 {loads[0]:.0f} to {loads[-1]:.0f}, so times are given as processor time of the learning, all threads together; the time on
 the wall is in the CSV file.
-† ended by the time limit; the reason is in the CSV file. Bold: the smallest."""
+† ended by the time limit; the reason is in the CSV file. Bold: the smallest. Diabetes has 44 rows held out and Concrete 103: a
+share within intervals that is 0.95 in truth is measured there within ±0.06 and ±0.04."""
 
 
 def tables_section():
