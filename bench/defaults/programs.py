@@ -2,7 +2,7 @@
 
     python bench/defaults/programs.py PROGRAM TABLE ORDER [--limit SECONDS]    # one run, as JSON
 
-A program is a function (case, deadline) that returns a Result. Libraries are imported where they
+A program is a function (case, limit) that returns a Result. Libraries are imported where they
 are used, so that each runs beside no other's threads.
 """
 
@@ -56,8 +56,9 @@ def _stopped(done, whole):
 
 def ample(case, limit):
     """Ample with no settings."""
-    from ample import ContinualGPRegressor
+    from ample import ContinualGPRegressor, set_threads
 
+    set_threads(THREADS)
     model = ContinualGPRegressor()
     clock, done = Clock(limit), 0
     for X, y in case.batches():
@@ -73,8 +74,9 @@ def ample(case, limit):
 def ample_first_release(case, limit):
     """Ample with what the first release did by default: one lengthscale, VIPS with δ = 0.035, no
     rows kept, hyperparameters fitted to the bound at every batch."""
-    from ample import ContinualGP, SquaredExponential
+    from ample import ContinualGP, SquaredExponential, set_threads
 
+    set_threads(THREADS)
     gp = ContinualGP(
         SquaredExponential(lengthscale=math.sqrt(case.X.shape[1])), search_start=True, standardize=True
     )

@@ -160,7 +160,7 @@ def intro(results):
     threads = sorted({run["threads"] for run in runs})
     loads = sorted(run["load"] for run in runs)
     programs = "\n".join(
-        f"- **{NAMES[name]}**: {' '.join((PROGRAMS[name if name != 'river' else RIVER[0]].__doc__).split())}" for name in NAMES
+        f"- **{NAMES[name]}**: {' '.join(PROGRAMS[RIVER[0] if name == 'river' else name].__doc__.split())}" for name in NAMES
     )
     regressors = ", ".join(name.removeprefix("river-") for name in RIVER)
     return f"""# The defaults, on tables as they come
