@@ -247,8 +247,9 @@ def draw(results, path):
     shades = {"shuffled": "#c1272d", "sorted": "#e07b39", "file": "#7a4fa3"}
     axes[3].axvspan(0.92, 0.98, color="#dfead7", zorder=0)
     axes[3].axvline(0.95, color="#555555", linewidth=0.9, zorder=1)
-    for order, shade in shades.items():
-        points = [(max(run["coverage"], 0.8), y) for y, name in enumerate(names) if (run := results.get("ample", name, order))]
+    for height, (order, shade) in zip((-0.2, 0.0, 0.2), shades.items()):
+        found = [(y + height, results.get("ample", name, order)) for y, name in enumerate(names)]
+        points = [(max(run["coverage"], 0.8), y) for y, run in found if run]
         if points:
             axes[3].scatter(*zip(*points), s=42, c=shade, label=order, edgecolors="white", linewidths=0.6, zorder=3, clip_on=False)
     axes[3].set_xlim(0.8, 1.0)
