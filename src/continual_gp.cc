@@ -144,22 +144,6 @@ void ContinualGPOptions::validate() const {
   if (const auto* given = std::get_if<Scaling>(&scaling)) given->check(given->input_mean.size());
 }
 
-void ContinualGP::Checkpoint::validate() const {
-  options.validate();
-  theta.check("ContinualGP");
-  if (batches > targets.count || (batches > 0) != (predictor != nullptr) ||
-      (batches == 0 && targets.count > 0)) {
-    invalid("ContinualGP: {} batches of {} rows, but must have at least a row in each batch",
-            batches, targets.count);
-  }
-  const bool waiting = pending.X.rows() > 0;
-  const bool begun = predictor && (!waiting || pending.base);
-  if (begun && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
-    invalid("ContinualGP: the kernel has {} parameters, but must have {} as that of the state",
-            theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
-  }
-}
-
 ContinualGP::ContinualGP(const ContinualGPOptions& options)
     : ContinualGP(Checkpoint{.options = options,
                              .theta = options.start,

@@ -8,6 +8,10 @@
 namespace ample {
 namespace {
 
+// Their squares are far from underflow and overflow.
+constexpr double kLeastTargetScale = 1e-140;
+constexpr double kMostTargetScale = 1e140;
+
 struct Spread {
   double mean;
   double deviation;  // 1 where there is none to speak of
@@ -59,6 +63,10 @@ void Scaling::check(Index D) const {
     invalid("Scaling: target_mean is {}, but must be finite", target_mean);
   }
   check_positive("Scaling", "target_scale", target_scale);
+  if (!(target_scale >= kLeastTargetScale && target_scale <= kMostTargetScale)) {
+    invalid("Scaling: target_scale is {}, but must be from {} to {}: variances have its square",
+            target_scale, kLeastTargetScale, kMostTargetScale);
+  }
 }
 
 Matrix Scaling::inputs(const MatrixRef& X) const {

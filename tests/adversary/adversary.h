@@ -38,6 +38,9 @@ class Dice {
 /// The text with some of its bytes changed, removed, doubled or moved.
 [[nodiscard]] std::string altered(std::string text, Dice& dice);
 
+/// The text of a kernel, or what is almost one.
+[[nodiscard]] std::string some_kernel(Dice& dice);
+
 /// Thrown when a promise is broken; the message says how.
 struct Broken {
   std::string how;
