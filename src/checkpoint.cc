@@ -42,7 +42,6 @@ void check_predictions(const Predictor& predictor) {
     invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
             kWhere, mean, variance, kLargest);
   }
-  check_finite(kWhere, "Z in the units of the data", predictor.inducing_inputs());
 }
 
 void check_scaling(const ContinualGPOptions& options, const Scaling& scaling) {

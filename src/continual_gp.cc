@@ -187,22 +187,33 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
   } else {
     // Few rows are learnt on top of the model as it is, with θ held; many, together with those that
     // waited for it, on top of the model before the first of them.
+    const auto learn = [&](bool few) {
+      Update update(*before, few ? before->predictor : rows.base,
+                    few ? before->targets : rows.base_targets, call.should_stop);
+      if (few) {
+        update.prepare(X, y, call.weights);
+      } else {
+        update.prepare(rows.X, rows.y, rows.weights);
+        update.replay();
+      }
+      update.select();
+      update.absorb(!few);
+      report = update.report(before->batches + 1, X.rows());
+      report.warnings = warnings(*before, report, rows);
+      return update.commit();
+    };
     const bool few = rows.base && rows.X.rows() < options.refit_rows;
-    Update update(*before, few ? before->predictor : rows.base,
-                  few ? before->targets : rows.base_targets, call.should_stop);
-    if (few) {
-      update.prepare(X, y, call.weights);
-    } else {
-      update.prepare(rows.X, rows.y, rows.weights);
-      update.replay();
+    try {
+      Checkpoint next = learn(few);
+      if (few) next.pending = std::move(rows);
+      after = std::make_shared<const Checkpoint>(std::move(next));
+    } catch (const NumericalError& error) {
+      // Rows that cannot be learnt anew, all at once, must not block those that come: what the
+      // model already knows of them stays.
+      if (few || !rows.base || before->pending.X.rows() == 0) throw;
+      after = std::make_shared<const Checkpoint>(learn(true));
+      report.warnings.push_back(fmt::format("no refit after this batch: {}", error.what()));
     }
-    update.select();
-    update.absorb(!few);
-    report = update.report(before->batches + 1, X.rows());
-    report.warnings = warnings(*before, report, rows);
-    Checkpoint next = update.commit();
-    if (few) next.pending = std::move(rows);
-    after = std::make_shared<const Checkpoint>(std::move(next));
   }
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);

@@ -114,7 +114,7 @@ class Growth {
         noise_(noise_bound(p)),
         search_(p, vips.pool),
         reference_(p, vips, search_),
-        rounding_(search_.rounding()) {}
+        rounding_(rounding_error(p)) {}
 
   Selection run() {
     for (;;) {

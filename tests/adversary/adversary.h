@@ -66,6 +66,7 @@ Ended run_ample(const std::filesystem::path& folder, const std::vector<std::stri
 void attack_model(std::uint64_t seed);
 void attack_table(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_kernel(std::uint64_t seed);
+void attack_by_stream(std::uint64_t seed);
 void attack_options(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_by_kill(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_by_full_disk(std::uint64_t seed, const std::filesystem::path& folder);

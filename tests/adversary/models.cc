@@ -1,5 +1,7 @@
 // Model files: bytes altered at random, and contents altered under a right checksum.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <variant>
@@ -24,7 +26,9 @@ Batch some_batch(Dice& dice, Index rows, const Scaling& units = Scaling::identit
   Batch batch{Matrix(rows, D), Vector(rows)};
   for (Index i = 0; i < rows; ++i) {
     for (Index d = 0; d < D; ++d) {
-      batch.X(i, d) = units.input_mean[d] + units.input_scale[d] * uniform(dice);
+      constexpr double kMost = std::numeric_limits<double>::max();
+      const double x = units.input_mean[d] + units.input_scale[d] * uniform(dice);
+      batch.X(i, d) = std::clamp(x, -kMost, kMost);
     }
     batch.y[i] = units.target_mean + units.target_scale * (std::sin(uniform(dice)));
   }
