@@ -267,8 +267,9 @@ std::optional<Index> batch_size_of(const Snapshot& snapshot, const std::string& 
   Index size = 0;
   const auto [stop, problem] = std::from_chars(text.data(), end, size);
   if (problem != std::errc() || stop != end || size < 1) {
-    throw ModelFileError(fmt::format("{}: its note of the batch size is '{}', expected a number of rows",
-                                     path, visible(text, 60)));
+    throw ModelFileError(
+        fmt::format("{}: its note of the batch size is '{}', expected a number of rows", path,
+                    visible(text, 60)));
   }
   return size;
 }

@@ -19,9 +19,10 @@ constexpr double kLargest = 1e300;
 void check_targets(const TargetStatistics& targets) {
   const double spread = targets.m2 + targets.mean * targets.mean;
   if (!(targets.m2 >= 0.0) || !(spread <= kLargest)) {
-    invalid("{}: the targets have the mean {} and the sum of squares {}, but their squares must be "
-            "at most {}",
-            kWhere, targets.mean, targets.m2, kLargest);
+    invalid(
+        "{}: the targets have the mean {} and the sum of squares {}, but their squares must be "
+        "at most {}",
+        kWhere, targets.mean, targets.m2, kLargest);
   }
   if (targets.count == 0 && spread != 0.0) {
     invalid("{}: no targets have the mean {}, but must have 0", kWhere, targets.mean);
@@ -34,10 +35,9 @@ void check_predictions(const Predictor& predictor) {
   const Scaling& scaling = predictor.scaling();
   const Matrix origin = Matrix::Zero(1, state.dimension());
   const double k = state.kernel.diagonal(state.size() > 0 ? state.Z : origin).maxCoeff();
-  const double mean = std::abs(scaling.target_mean) +
-                      scaling.target_scale * std::sqrt(k) * state.w.stableNorm();
-  const double variance =
-      scaling.target_scale * scaling.target_scale * (k + state.noise_variance);
+  const double mean =
+      std::abs(scaling.target_mean) + scaling.target_scale * std::sqrt(k) * state.w.stableNorm();
+  const double variance = scaling.target_scale * scaling.target_scale * (k + state.noise_variance);
   if (!(mean <= kLargest) || !(variance <= kLargest) || !std::isfinite(state.F)) {
     invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
             kWhere, mean, variance, kLargest);

@@ -536,14 +536,17 @@ TEST_F(Snapshots, RowsKeptFitTheModel) {
   EXPECT_EQ(with([](TensorFile&) {}), "");
   EXPECT_NE(with(columns("reservoir_X")).find("the reservoir has 3 columns"), std::string::npos);
   EXPECT_NE(with(columns("pending_X")).find("what is pending has 3 columns"), std::string::npos);
-  EXPECT_NE(with([](TensorFile& file) { file.metadata["reservoir"] = "29"; })
-                .find("the reservoir has 30 of 70 rows"),
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["reservoir"] = "29";
+            }).find("the reservoir has 30 of 70 rows"),
             std::string::npos);
-  EXPECT_NE(with([](TensorFile& file) { file.metadata["reservoir.seen"] = "81"; })
-                .find("the reservoir has 30 of 81 rows"),
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["reservoir.seen"] = "81";
+            }).find("the reservoir has 30 of 81 rows"),
             std::string::npos);
-  EXPECT_NE(with([](TensorFile& file) { file.metadata["base.rows_seen"] = "71"; })
-                .find("10 rows are pending after 71"),
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["base.rows_seen"] = "71";
+            }).find("10 rows are pending after 71"),
             std::string::npos);
 }
 

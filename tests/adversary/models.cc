@@ -61,18 +61,21 @@ const std::vector<std::string>& sound_files() {
     given.selection = Oips{.rho = 0.8, .max_inducing = 20};
     ContinualGPOptions moving;
     moving.selection = FixedGradient{.size = 5};
-    ContinualGPOptions small = ContinualGPOptions::out_of_the_box();  // with fewer rows of each kind
+    ContinualGPOptions small =
+        ContinualGPOptions::out_of_the_box();  // with fewer rows of each kind
     small.warm_up = 20;
     small.refit_rows = 50;
     small.reservoir = 30;
     return std::vector<std::string>{
-        model_of(paper, {40, 40}),        model_of(scaled, {40, 40}),
-        model_of(given, {30, 10}),        model_of(moving, {30, 30}),
-        model_of(small, {60, 60}),        // a reservoir
-        model_of(small, {60, 10, 10}),    // rows pending
-        model_of(small, {7, 5}),          // warming up
-        model_of(small, {60, 9}, true),   // with weights
-        model_of(small, {}),              // nothing seen
+        model_of(paper, {40, 40}),
+        model_of(scaled, {40, 40}),
+        model_of(given, {30, 10}),
+        model_of(moving, {30, 30}),
+        model_of(small, {60, 60}),       // a reservoir
+        model_of(small, {60, 10, 10}),   // rows pending
+        model_of(small, {7, 5}),         // warming up
+        model_of(small, {60, 9}, true),  // with weights
+        model_of(small, {}),             // nothing seen
         model_of(given, {}),
     };
   }();

@@ -100,7 +100,8 @@ SelectionMethod some_method(Dice& dice) {
 /// The paper's defaults, what suits a stranger's data, or another method; scaled and not.
 ContinualGPOptions some_options(Dice& dice) {
   const std::size_t kind = dice.below(3);
-  ContinualGPOptions options = kind == 0 ? ContinualGPOptions::out_of_the_box() : ContinualGPOptions{};
+  ContinualGPOptions options =
+      kind == 0 ? ContinualGPOptions::out_of_the_box() : ContinualGPOptions{};
   if (kind == 0 && dice.one_in(2)) {  // reach its refits with fewer rows
     options.warm_up = 20;
     options.refit_rows = 50;
