@@ -5,6 +5,7 @@
 
 #include "ample/continual_gp.h"
 #include "check.h"
+#include "update.h"
 
 namespace ample {
 namespace {
@@ -13,16 +14,16 @@ using Checkpoint = ContinualGP::Checkpoint;
 
 constexpr std::string_view kWhere = "ContinualGP";
 
-// Predictions, and the squares of targets, stay this far below overflow.
-constexpr double kLargest = 1e300;
+// Inputs and predictions stay this far below overflow.
+constexpr double kLargest = 1e303;
 
 void check_targets(const TargetStatistics& targets) {
   const double spread = targets.m2 + targets.mean * targets.mean;
-  if (!(targets.m2 >= 0.0) || !(spread <= kLargest)) {
+  if (!(targets.m2 >= 0.0) || !(spread <= kMostTargetSquares)) {
     invalid(
         "{}: the targets have the mean {} and the sum of squares {}, but their squares must be "
         "at most {}",
-        kWhere, targets.mean, targets.m2, kLargest);
+        kWhere, targets.mean, targets.m2, kMostTargetSquares);
   }
   if (targets.count == 0 && spread != 0.0) {
     invalid("{}: no targets have the mean {}, but must have 0", kWhere, targets.mean);
@@ -71,6 +72,9 @@ void check_pending(const Checkpoint& model, Index D) {
   if (waiting == 0) return;
   check_columns(kWhere, "what is pending", rows.X.cols(), D, "the model's input dimension");
   check_rows(kWhere, "the y pending", rows.y.size(), waiting, "the rows of its X");
+  if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kLargest)) {
+    invalid("{}: an input pending is {}, but must be at most {}", kWhere, most, kLargest);
+  }
   const Index before = rows.base ? rows.base_targets.count : 0;
   if (before != model.targets.count - waiting) {
     invalid("{}: {} rows are pending after {}, but there must be {} in all", kWhere, waiting,

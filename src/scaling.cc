@@ -11,6 +11,7 @@ namespace {
 // Their squares are far from underflow and overflow.
 constexpr double kLeastTargetScale = 1e-140;
 constexpr double kMostTargetScale = 1e140;
+constexpr double kMostTargetMean = 1e300;
 
 struct Spread {
   double mean;
@@ -61,6 +62,9 @@ void Scaling::check(Index D) const {
   for (const double scale : input_scale) check_positive("Scaling", "an input_scale", scale);
   if (!std::isfinite(target_mean)) {
     invalid("Scaling: target_mean is {}, but must be finite", target_mean);
+  }
+  if (std::abs(target_mean) > kMostTargetMean) {
+    invalid("Scaling: target_mean is {}, but must be at most {}", target_mean, kMostTargetMean);
   }
   check_positive("Scaling", "target_scale", target_scale);
   if (!(target_scale >= kLeastTargetScale && target_scale <= kMostTargetScale)) {

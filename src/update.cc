@@ -103,7 +103,7 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
   }
   sites_ = weights.size() > 0 ? Sites(targets, weights) : Sites(targets);
   targets_.observe(targets);
-  if (!std::isfinite(targets_.m2)) {
+  if (!(targets_.m2 + targets_.mean * targets_.mean <= kMostTargetSquares)) {
     throw NumericalError(
         "observe: the squares of the targets overflow; standardise the data, or rescale them");
   }
