@@ -70,8 +70,15 @@ Columns choose_columns(const std::vector<std::string>& names, Index count,
       columns.inputs.push_back(column);
     }
   }
-  if (!names.empty()) {
-    for (const Index i : columns.all()) columns.names.push_back(names[static_cast<std::size_t>(i)]);
+  // Names that do not tell columns apart are not kept: other tables are then read by place.
+  for (const Index i : columns.all()) {
+    if (names.empty()) break;
+    const std::string& name = names[static_cast<std::size_t>(i)];
+    if (std::ranges::count(names, name) > 1) {
+      columns.names.clear();
+      break;
+    }
+    columns.names.push_back(name);
   }
   return columns;
 }
@@ -122,10 +129,17 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
   }
   try {
     const nlohmann::json json = nlohmann::json::parse(note->second);
-    columns.count = json.at("count").get<Index>();
-    columns.inputs = json.at("inputs").get<std::vector<Index>>();
-    columns.target = json.at("target").get<Index>();
+    const auto whole = [](const nlohmann::json& number) {
+      if (!number.is_number_integer()) throw ModelFileError("");
+      return number.get<Index>();
+    };
+    columns.count = whole(json.at("count"));
+    for (const nlohmann::json& input : json.at("inputs")) columns.inputs.push_back(whole(input));
+    columns.target = whole(json.at("target"));
     columns.names = json.at("names").get<std::vector<std::string>>();
+  } catch (const ModelFileError&) {
+    throw ModelFileError(
+        fmt::format("{}: its note of columns has a number that is not whole", path));
   } catch (const nlohmann::json::exception&) {
     throw ModelFileError(fmt::format("{}: its note of columns is not understood", path));
   }
@@ -133,7 +147,10 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
   const bool inside =
       std::ranges::all_of(all, [&](Index column) { return column >= 0 && column < columns.count; });
   const bool named = columns.names.empty() || columns.names.size() == all.size();
-  if (columns.dimension() != D || !inside || !named) {
+  const bool distinct =
+      std::set(all.begin(), all.end()).size() == all.size() &&
+      std::set(columns.names.begin(), columns.names.end()).size() == columns.names.size();
+  if ((D > 0 && columns.dimension() != D) || !inside || !named || !distinct) {
     throw ModelFileError(
         fmt::format("{}: its note of columns does not fit a model of {} inputs", path, D));
   }

@@ -16,6 +16,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "json_text.h"
+#include "learn.h"
 #include "output.h"
 #include "terminal.h"
 
@@ -140,6 +141,7 @@ void add_inspect(CLI::App& app) {
   command.callback([path, json] {
     const Snapshot snapshot = load_snapshot(*path);
     const Columns columns = columns_of(snapshot, *path);
+    static_cast<void>(batch_size_of(snapshot, *path));  // which an update would need
     const std::uintmax_t bytes = std::filesystem::file_size(*path);
     (*json ? print_model_json : print_model_table)(snapshot, columns, bytes);
   });

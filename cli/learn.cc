@@ -1,8 +1,10 @@
 #include "learn.h"
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -255,6 +257,21 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
   command.add_option("--threads", options.threads, "Threads to use (default: all processors)")
       ->transform(whole_number<int>(1))
       ->type_name("N");
+}
+
+std::optional<Index> batch_size_of(const Snapshot& snapshot, const std::string& path) {
+  const auto note = snapshot.notes.find(kBatchSizeNote);
+  if (note == snapshot.notes.end()) return std::nullopt;
+  const std::string& text = note->second;
+  const char* end = text.data() + text.size();
+  Index size = 0;
+  const auto [stop, problem] = std::from_chars(text.data(), end, size);
+  if (problem != std::errc() || stop != end || size < 1) {
+    throw ModelFileError(
+        fmt::format("{}: its note of the batch size is '{}', expected a number of rows", path,
+                    visible(text, 60)));
+  }
+  return size;
 }
 
 std::unique_ptr<ModelFile> prepare_to_learn(LearnOptions& options,

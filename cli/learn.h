@@ -40,6 +40,9 @@ void add_learn_options(CLI::App& command, LearnOptions& options);
 
 /// The note with the --batch-size of a fit, the default of updates.
 constexpr const char* kBatchSizeNote = "batch_size";
+/// As the fit noted it in a model file, if it did. Throws ModelFileError unless it is a number of
+/// rows.
+[[nodiscard]] std::optional<Index> batch_size_of(const Snapshot& snapshot, const std::string& path);
 
 /// To be called before any work: applies --threads, watches for signals, and makes sure now that
 /// the model can be saved later and that nothing is overwritten. `inputs` are the data that the

@@ -1,8 +1,6 @@
 // `ample update MODEL DATA`: go on learning as the fit would have.
-#include <charconv>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -26,15 +24,6 @@ struct UpdateOptions {
   LearnOptions learn;
 };
 
-Index batch_size_of(const Snapshot& snapshot, Index otherwise) {
-  const auto note = snapshot.notes.find(kBatchSizeNote);
-  if (note == snapshot.notes.end()) return otherwise;
-  const std::string& text = note->second;
-  Index size = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), size);
-  return problem == std::errc() && size > 0 ? size : otherwise;
-}
-
 void run(UpdateOptions options) {
   if (options.learn.save_to.empty()) options.learn.save_to = options.model;
   const std::unique_ptr<ModelFile> file =
@@ -47,7 +36,8 @@ void run(UpdateOptions options) {
                                        reader.columns(), Need::inputs_and_target, options.data);
   options.batching.seed = snapshot.model.checkpoint()->options.seed;
   if (!options.batch_size_given) {
-    options.batching.batch_size = batch_size_of(snapshot, options.batching.batch_size);
+    options.batching.batch_size =
+        batch_size_of(snapshot, options.model).value_or(options.batching.batch_size);
   }
   BatchSource source(std::move(reader), columns, options.batching);
   learn(std::move(snapshot.model), source, std::nullopt, snapshot.notes, options.learn, file.get(),

@@ -160,21 +160,6 @@ bool ContinualGP::Checkpoint::warming_up() const {
   return pending.X.rows() > 0 && !pending.base && should_wait(options, pending);
 }
 
-void ContinualGP::Checkpoint::validate() const {
-  options.validate();
-  theta.check("ContinualGP");
-  if (batches > targets.count || (batches > 0) != (predictor != nullptr) ||
-      (batches == 0 && targets.count > 0)) {
-    invalid("ContinualGP: {} batches of {} rows, but must have at least a row in each batch",
-            batches, targets.count);
-  }
-  if (predictor && !warming_up() &&
-      theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
-    invalid("ContinualGP: the kernel has {} parameters, but must have {} as that of the state",
-            theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
-  }
-}
-
 ContinualGP::ContinualGP(const ContinualGPOptions& options)
     : ContinualGP(Checkpoint{.options = options,
                              .theta = options.start,
@@ -215,24 +200,35 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
     after = std::make_shared<const Checkpoint>(hold(*before, std::move(rows)));
     report = report_of_waiting(*after, X.rows());
   } else {
+    const auto learn = [&](bool few) {
+      Update update(*before, few ? before->predictor : rows.base,
+                    few ? before->targets : rows.base_targets, call.should_stop);
+      if (few) {
+        update.prepare(X, y, call.weights);
+      } else {
+        update.prepare(rows.X, rows.y, rows.weights);
+        update.replay();
+      }
+      update.select(!few);
+      update.absorb(!few);
+      report = update.report(before->batches + 1, X.rows());
+      report.warnings = warnings(*before, report, rows);
+      return update.commit();
+    };
     const bool few = is_few(*before, rows);
-    Update update(*before, few ? before->predictor : rows.base,
-                  few ? before->targets : rows.base_targets, call.should_stop);
-    if (few) {
-      update.prepare(X, y, call.weights);
-    } else {
-      update.prepare(rows.X, rows.y, rows.weights);
-      update.replay();
+    try {
+      Checkpoint next = learn(few);
+      const bool young = !rows.base && rows.X.rows() < options.reservoir;
+      if (young) next.reservoir = {};  // every row is pending
+      if (few || young) next.pending = std::move(rows);
+      after = std::make_shared<const Checkpoint>(std::move(next));
+    } catch (const NumericalError& error) {
+      // Rows that cannot be learnt anew, all at once, must not block those that come: what the
+      // model already knows of them stays.
+      if (few || before->pending.X.rows() == 0 || before->warming_up()) throw;
+      after = std::make_shared<const Checkpoint>(learn(true));
+      report.warnings.push_back(fmt::format("no refit after this batch: {}", error.what()));
     }
-    update.select(!few);
-    update.absorb(!few);
-    report = update.report(before->batches + 1, X.rows());
-    report.warnings = warnings(*before, report, rows);
-    Checkpoint next = update.commit();
-    const bool young = !rows.base && rows.X.rows() < options.reservoir;
-    if (young) next.reservoir = {};  // every row is pending
-    if (few || young) next.pending = std::move(rows);
-    after = std::make_shared<const Checkpoint>(std::move(next));
   }
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);

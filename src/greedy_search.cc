@@ -101,15 +101,6 @@ double GreedySearch::lower_bound(Index taken) const {
   return lower_.at(static_cast<std::size_t>(taken));
 }
 
-double GreedySearch::rounding() const {
-  // The largest terms of L̂ and L*: what they sum to is what cancels. Each is off by some units in
-  // its last place, and so is each of the products that the factorisations sum up.
-  constexpr double kUnits = 16.0 * std::numeric_limits<double>::epsilon();
-  const double prior = p_.old.kernel.diagonal(p_.X).sum() / p_.old.noise_variance;
-  const double data = p_.sites.scaled_target().squaredNorm() / p_.old.noise_variance;
-  return kUnits * (prior + data + std::abs(p_.old.F));
-}
-
 Matrix GreedySearch::scaled_Vt() const {
   const auto Vt = search_->greedy.Vt().bottomRows(p_.X.rows());
   if (!p_.sites.weighted()) return Vt;

@@ -77,6 +77,11 @@ class Leaf : public KernelNode {
     }
     return out;
   }
+  /// Whether points, scaled from an origin, lie so far from it that their differences lack digits.
+  [[nodiscard]] static bool is_far(const Matrix& scaled) {
+    constexpr double kFar = 1e4;  // leaves distances with an error of 2e-12
+    return scaled.size() > 0 && !(scaled.cwiseAbs().maxCoeff() <= kFar);
+  }
   /// Calls work(first_row, rows) for chunks of n rows.
   template <class Work>
   static void for_chunks(Index n, const Work& work) {

@@ -18,6 +18,11 @@ class Stationary final : public Leaf {
   void evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix> K) const override {
     const Matrix x = in_lengthscales(Z, X);
     const Matrix z = in_lengthscales(Z, Z).transpose();
+    if (K.cols() > 1 && (is_far(x) || is_far(z))) {
+      // Differences from each point of Z itself are exact where it matters.
+      for (Index j = 0; j < K.cols(); ++j) evaluate(X, Z.middleRows(j, 1), K.col(j));
+      return;
+    }
     for (Index j = 0; j < K.cols(); ++j) {
       for_chunks(K.rows(), [&](Index first, Index rows) {
         double* s = &K(first, j);

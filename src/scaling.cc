@@ -8,6 +8,11 @@
 namespace ample {
 namespace {
 
+// Their squares are far from underflow and overflow.
+constexpr double kLeastTargetScale = 1e-140;
+constexpr double kMostTargetScale = 1e140;
+constexpr double kMostTargetMean = 1e300;
+
 struct Spread {
   double mean;
   double deviation;  // 1 where there is none to speak of
@@ -58,7 +63,14 @@ void Scaling::check(Index D) const {
   if (!std::isfinite(target_mean)) {
     invalid("Scaling: target_mean is {}, but must be finite", target_mean);
   }
+  if (std::abs(target_mean) > kMostTargetMean) {
+    invalid("Scaling: target_mean is {}, but must be at most {}", target_mean, kMostTargetMean);
+  }
   check_positive("Scaling", "target_scale", target_scale);
+  if (!(target_scale >= kLeastTargetScale && target_scale <= kMostTargetScale)) {
+    invalid("Scaling: target_scale is {}, but must be from {} to {}: variances have its square",
+            target_scale, kLeastTargetScale, kMostTargetScale);
+  }
 }
 
 Matrix Scaling::inputs(const MatrixRef& X) const {

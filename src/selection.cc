@@ -1,6 +1,8 @@
 #include "ample/selection.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "check.h"
 
@@ -45,6 +47,15 @@ double noise_bound(const SelectionProblem& p) {
   // Before the targets show any variance, the prior's takes its place.
   return p.targets.log_density(p.sites.target,
                                p.old.kernel.diagonal(p.X).mean() + p.old.noise_variance);
+}
+
+// The largest terms of L̂ and L*: what they sum to is what cancels. Each is off by some units in its
+// last place, and so is each of the products that the factorisations sum up.
+double rounding_error(const SelectionProblem& p) {
+  constexpr double kUnits = 16.0 * std::numeric_limits<double>::epsilon();
+  const double prior = p.old.kernel.diagonal(p.X).sum() / p.old.noise_variance;
+  const double data = p.sites.scaled_target().squaredNorm() / p.old.noise_variance;
+  return kUnits * (prior + data + std::abs(p.old.F));
 }
 
 }  // namespace ample

@@ -59,9 +59,11 @@ void put_cap(SelectionSettings& settings, Index cap) {
 }  // namespace
 
 void Vips::validate() const {
+  constexpr double kMost = 1e100;  // so that α is finite
   check_positive(name(), "delta", delta);
-  if (!(floor >= 0.0) || !std::isfinite(floor)) {
-    invalid("{}: floor is {}, but must be 0 or more, and finite", name(), floor);
+  if (!(delta <= kMost)) invalid("{}: delta is {}, but must be at most {}", name(), delta, kMost);
+  if (!(floor >= 0.0) || !(floor <= kMost)) {
+    invalid("{}: floor is {}, but must be from 0 to {}", name(), floor, kMost);
   }
   check_count(name(), "max_inducing", max_inducing);
 }

@@ -116,7 +116,7 @@ class Growth {
         noise_(noise_bound(p)),
         search_(p, vips.pool, vips.choose),
         reference_(p, vips, search_),
-        rounding_(search_.rounding()) {}
+        rounding_(rounding_error(p)) {}
 
   Selection run() {
     for (;;) {

@@ -367,23 +367,29 @@ void check_triangle(const char* name, const Matrix& L) {
   }
 }
 
-/// L_D and w must follow from A and c: L_D L_Dᵀ = I + A, L_D w = c.
+/// L_D and w must follow from A and c: L_D L_Dᵀ = I + A, L_D w = c. Rounding, also that of many
+/// updates, is relative to what each entry is a sum of.
 void check_precision(const State& state) {
+  constexpr double kTolerance = 1e-9;
   const Index M = state.size();
   Matrix D = state.A;
   D.diagonal().array() += 1.0;
-  const double scale = D.diagonal().cwiseAbs().sum();
+  const Vector scale = D.diagonal().cwiseAbs().cwiseSqrt();
   outer(-1.0, state.L_D, 1.0, D);
-  const Vector rest = state.c - state.L_D.triangularView<Eigen::Lower>() * state.w;
-  constexpr double kTolerance = 1e-9;  // rounding leaves M ε
   for (Index j = 0; j < M; ++j) {
-    if (!std::isfinite(scale) ||
-        !(D.col(j).tail(M - j).array().abs() <= kTolerance * scale).all()) {
+    const auto most = kTolerance * scale[j] * scale.tail(M - j).array();
+    if (!most.allFinite() || !(D.col(j).tail(M - j).array().abs() <= most).all()) {
       reject("L_D L_Dᵀ is not I + A in column {}, expected it to be its factor", j);
     }
   }
-  if (!(rest.norm() <= kTolerance * (1.0 + state.c.norm()) * std::sqrt(scale))) {
-    reject("L_D w is not c, expected w to be its solution");
+  const auto L_D = state.L_D.triangularView<Eigen::Lower>();
+  const Vector rest = state.c - L_D * state.w;
+  const double w = state.w.stableNorm();
+  for (Index j = 0; j < M; ++j) {
+    const double most = kTolerance * (std::abs(state.c[j]) + scale[j] * w);
+    if (!std::isfinite(most) || !(std::abs(rest[j]) <= most)) {
+      reject("L_D w is not c in row {}, expected w to be its solution", j);
+    }
   }
 }
 
@@ -480,6 +486,7 @@ Reservoir read_reservoir(Reader& in, int format_version) {
     reservoir.fitted = in.count("reservoir.fitted", Index{0}, reservoir.seen);
   }
   check_shape("reservoir_y", reservoir.y, reservoir.size(), 1);
+  if (reservoir.size() == 0) reject("reservoir_X has no rows, expected some");
   return reservoir;
 }
 
@@ -490,6 +497,7 @@ ContinualGP::Pending read_pending(Reader& in) {
   pending.X = in.matrix("pending_X");
   pending.y = in.vector("pending_y");
   check_shape("pending_y", pending.y, pending.X.rows(), 1);
+  if (pending.X.rows() == 0) reject("pending_X has no rows, expected some");
   if (in.has_tensor("pending_weights")) {
     pending.weights = in.vector("pending_weights");
     static_cast<void>(Sites(pending.y, pending.weights));  // throws unless they are weights
@@ -625,6 +633,8 @@ Snapshot read_bytes(std::string_view bytes, const std::string& name,
     invalid("load: the selection method is '{}', but must be '{}' as in {}", custom->name(),
             wrong.stored, name);
   } catch (const std::invalid_argument& error) {
+    throw ModelFileError(fmt::format("{}: {}", name, error.what()));
+  } catch (const NumericalError& error) {  // the rows that it holds
     throw ModelFileError(fmt::format("{}: {}", name, error.what()));
   } catch (const ModelFileError& error) {
     throw ModelFileError(fmt::format("{}: {}", name, error.what()));

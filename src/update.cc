@@ -54,7 +54,7 @@ constexpr double kNextToNothing = 0.01;
 /// whose diagonal is off by M units in the last place of the prior variance k, and each row of the
 /// batch sees that over 2σ². Only data almost without noise make this worth a word: for naval, k/σ²
 /// = 1e9, it is 0.1 nats at M = 2000, and the gradient has no digits left where the value has none.
-double rounding_error(const State& old, const Matrix& X, Index M) {
+double fit_rounding(const State& old, const Matrix& X, Index M) {
   constexpr double kUnit = std::numeric_limits<double>::epsilon();
   return 0.5 * kUnit * static_cast<double>(M) * old.kernel.diagonal(X).sum() / old.noise_variance;
 }
@@ -88,9 +88,16 @@ Sites sites_that_count(const Selection& selection, const State& old, const Matri
 
 Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, const VectorRef& y) {
   if (const auto* given = std::get_if<Scaling>(&options.scaling)) return *given;
-  return std::get<Standardize>(options.scaling) == Standardize::first_batch
-             ? Scaling::standardize(X, y)
-             : Scaling::identity(X.cols());
+  if (std::get<Standardize>(options.scaling) == Standardize::none) {
+    return Scaling::identity(X.cols());
+  }
+  try {
+    Scaling scaling = Scaling::standardize(X, y);
+    scaling.check(X.cols());
+    return scaling;
+  } catch (const std::invalid_argument& error) {  // of these data, not of what the caller asked
+    throw NumericalError(fmt::format("observe: {}; rescale the data", error.what()));
+  }
 }
 
 Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
@@ -118,9 +125,12 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
   }
   X_ = scaling_.inputs(X);
   const Vector targets = scaling_.targets(y);
+  if (!X_.allFinite() || !targets.allFinite()) {
+    throw NumericalError("observe: scaled as the first batch, the data overflow");
+  }
   sites_ = weights.size() > 0 ? Sites(targets, weights) : Sites(targets);
   targets_.observe(targets);
-  if (!std::isfinite(targets_.m2)) {
+  if (!(targets_.m2 + targets_.mean * targets_.mean <= kMostTargetSquares)) {
     throw NumericalError(
         "observe: the squares of the targets overflow; standardise the data, or rescale them");
   }
@@ -287,6 +297,7 @@ void Update::select(bool refit) {
   report_.optimum = selection_.optimum;
   if (!report_.optimum && X_.rows() <= kCheapOptimum) report_.optimum = optimum(old(), X_, sites_);
   report_.lower_bound = selection_.lower_bound;
+  report_.rounding = rounding_error(problem);
   report_.inducing_added = selection_.added;
   report_.inducing_removed = selection_.removed;
   report_.stop = selection_.stop;
@@ -356,7 +367,7 @@ MinimizeOptions Update::fit_options(Index M) const {
   if (!alpha || !(options_.fit_tolerance > 0.0)) return fit;
   // Under a θ_old that is all wrong, α is astronomical; a nat a row is as much as it may count.
   const double nats = std::min(*alpha, static_cast<double>(X_.rows()));
-  const double rounding = std::min(rounding_error(old(), X_, M), kMostForRounding * nats);
+  const double rounding = std::min(fit_rounding(old(), X_, M), kMostForRounding * nats);
   fit.absolute_value_tolerance =
       std::max({fit.absolute_value_tolerance, options_.fit_tolerance * nats, rounding});
   return fit;
@@ -368,7 +379,9 @@ BatchReport Update::report(Index batch, Index rows) const {
   report.rows = rows;
   report.rows_seen = targets_.count;
   report.inducing = state_->size();
-  if (report.optimum && report.lower_bound) {
+  // A gap below −ε has no digits: it is not reported.
+  if (report.optimum && report.lower_bound &&
+      *report.optimum - *report.lower_bound >= -report.rounding) {
     report.gap = *report.optimum - *report.lower_bound;
     report.lost_nats = *report.gap + report.pruned_nats;
   }

@@ -10,6 +10,9 @@
 
 namespace ample {
 
+/// Targets whose squares sum to more than this come too near to overflow to learn from.
+inline constexpr double kMostTargetSquares = 1e200;
+
 /// That of the first rows of a model: given, taken from them, or none.
 [[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,
                                     const VectorRef& y);

@@ -197,6 +197,19 @@ TEST_P(StationaryKernel, CommonOffsetCostsNoDigits) {
   });
 }
 
+// Points near each other keep their digits whatever else is in the set, and whatever comes first.
+TEST_P(StationaryKernel, PointsFarAwayCostOthersNoDigits) {
+  for_forms([](const Twin& twin, Index D, Random& random) {
+    const Matrix X = random.normal(8, D);
+    Matrix with_far(9, D);
+    with_far << Matrix::Constant(1, D, 1e14), X;
+    EXPECT_EQ(Matrix(twin.kernel(with_far, with_far).bottomRightCorner(8, 8)), twin.kernel(X, X));
+    // Control: differences of numbers that have been moved by that much.
+    const Matrix moved = (X.array() + 1e14) - 1e14;
+    EXPECT_GT(relative_error(twin.kernel(moved, moved), twin.kernel(X, X)), 1e-6);
+  });
+}
+
 TEST_P(StationaryKernel, TailsAreAccurateRelativeToThemselves) {
   for_forms([](const Twin& twin, Index D, Random& random) {
     const Matrix X = 6.0 * random.normal(20, D);

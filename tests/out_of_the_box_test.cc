@@ -201,6 +201,30 @@ TEST(OutOfTheBox, PruningStaysWithinItsShare) {
 }
 
 // At every moment: warming up, with rows pending, after a refit.
+// A target that nothing can be learnt from, put where rows wait.
+TEST(OutOfTheBox, ARefitThatFailsDoesNotBlockTheStream) {
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.warm_up = 20;
+  options.refit_rows = 40;
+  ContinualGP gp(options);
+  Random random(3);
+  const auto learn = [&](ContinualGP& model, Index rows) {
+    const Matrix X = random.uniform(rows, 2, -2.0, 2.0);
+    return model.observe(X, X.col(0).array().sin().matrix());
+  };
+  learn(gp, 50);
+  learn(gp, 10);
+  ContinualGP::Checkpoint altered = *gp.checkpoint();
+  ASSERT_EQ(altered.pending.X.rows(), 10);
+  altered.pending.y[0] = 1e200;
+  ContinualGP model(altered);
+  const BatchReport report = learn(model, 35);
+  EXPECT_EQ(report.warnings.back().find("no refit after this batch: observe: "), 0U);
+  EXPECT_EQ(model.rows_seen(), 95);
+  EXPECT_EQ(model.checkpoint()->pending.X.rows(), 0);
+  EXPECT_TRUE(learn(gp, 35).refitted);  // control: as it was, it is refitted
+}
+
 TEST(OutOfTheBox, GoesOnFromBytesAsIfItHadNeverStopped) {
   const Batch rows = table(330, 15);
   const Matrix X = table(20, 16).X;

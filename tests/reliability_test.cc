@@ -212,6 +212,42 @@ TEST_F(Reliability, ANumericalFailureKeepsWhatWasLearntBefore) {
       result.err.starts_with("ample fit: stopped after 1 batch of 100 rows, saved to s.ample\n"));
 }
 
+TEST_F(Reliability, TargetsBeyondTheirSquaresAreANumericalError) {
+  const Result result = run({"fit", "-", "--save", "s.ample"}, table(0, 99) + "1,1e308\n");
+  EXPECT_EQ(result.code, 4) << result.err;
+  EXPECT_EQ(lines_of(result.err).size(), 1U) << result.err;
+  EXPECT_NE(result.err.find("rescale the data"), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(folder_ / "s.ample"));
+}
+
+TEST_F(Reliability, ColumnsOfOneNameAreFoundByPlace) {
+  store("twice.csv", "x,x,y\n1,2,3\n2,3,4\n3,5,4\n");
+  succeed({"fit", "twice.csv", "--save", "t.ample"});
+  succeed({"predict", "t.ample", "twice.csv"});
+  succeed({"update", "t.ample", "twice.csv"});
+}
+
+TEST_F(Reliability, NotesThatNoCommandCouldUseAreRefusedByInspect) {
+  fit();
+  const Snapshot sound = load_snapshot((folder_ / "m.ample").string());
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"batch_size", "0"},
+      {"batch_size", "5x"},
+      {"columns", "{}"},
+      {"columns", R"({"count":2,"inputs":[1],"names":[],"target":1})"},
+      {"columns", R"({"count":2,"inputs":[0.5],"names":[],"target":1})"},
+      {"columns", R"({"count":2,"inputs":[0],"names":["y","y"],"target":1})"},
+      {"columns", R"({"count":1,"inputs":[0],"names":[],"target":1})"}};
+  for (const auto& [key, text] : bad) {
+    Notes notes = sound.notes;
+    notes[key] = text;
+    save(sound.model, (folder_ / "n.ample").string(), notes);
+    const Result result = run({"inspect", "n.ample"});
+    EXPECT_EQ(result.code, 5) << key << ": " << text;
+    EXPECT_EQ(lines_of(result.err).size(), 1U) << result.err;
+  }
+}
+
 TEST_F(Reliability, AFailureToSaveIsSaidBesideTheFailureBefore) {
   Program program(folder_, {"fit", "-", "--batch-size", "50", "--save", "gone/s.ample", "--report",
                             "r.jsonl", "--save-every", "1e9"});

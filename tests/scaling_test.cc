@@ -118,6 +118,10 @@ TEST(Scaling, SaysWhatIsWrongWithIt) {
             "Scaling: an input_scale is 0, but must be positive and finite");
   EXPECT_EQ(with([](Scaling& s) { s.target_scale = -1.0; }),
             "Scaling: target_scale is -1, but must be positive and finite");
+  EXPECT_EQ(
+      with([](Scaling& s) { s.target_scale = 1e155; }),
+      "Scaling: target_scale is 1e+155, but must be from 1e-140 to 1e+140: variances have its "
+      "square");
   EXPECT_EQ(with([](Scaling& s) { s.target_mean = kInfinity; }),
             "Scaling: target_mean is inf, but must be finite");
   EXPECT_NE(with([](Scaling& s) { s.input_mean[0] = kInfinity; }), "");

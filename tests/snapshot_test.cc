@@ -455,7 +455,10 @@ TEST_F(Snapshots, EveryTensorIsChecked) {
   };
   EXPECT_EQ(with("input_mean", [](Matrix& mean) { mean *= 0.5; }), "");  // sound in itself
   EXPECT_EQ(with("c", [](Matrix& c) { c *= 0.5; }),
-            "L_D w is not c, expected w to be its solution");
+            "L_D w is not c in row 0, expected w to be its solution");
+  // A norm that overflows hides nothing.
+  EXPECT_EQ(with("c", [](Matrix& c) { c(0) = 1e300; }),
+            "L_D w is not c in row 0, expected w to be its solution");
   for (const char* name :
        {"Z", "L", "A", "c", "L_D", "w", "input_mean", "input_scale", "curvature_s"}) {
     const auto bad = with(name, [](Matrix& m) { m(0) = std::nan(""); });
@@ -489,6 +492,64 @@ TEST_F(Snapshots, EveryTensorIsChecked) {
 }
 
 // Bytes changed, cut off, inserted or moved, one or several, anywhere in a real file.
+// What could be read but not used: predictions or updates would fail.
+TEST_F(Snapshots, WhatCouldNotPredictOrLearnDoesNotLoad) {
+  const auto text = [this](const std::string& key, const std::string& value) {
+    return forgery_error([&](TensorFile& file) { file.metadata[key] = value; });
+  };
+  EXPECT_NE(text("target_scale", "1e160").find("target_scale is 1e+160"), std::string::npos);
+  EXPECT_NE(text("target_scale", "1e-160").find("target_scale is 1e-160"), std::string::npos);
+  EXPECT_NE(text("target_mean", "1e305").find("target_mean is 1e+305"), std::string::npos);
+  EXPECT_NE(text("targets.mean", "1e200").find("their squares must be"), std::string::npos);
+  EXPECT_NE(text("targets.m2", "1e305").find("their squares must be"), std::string::npos);
+  EXPECT_NE(text("start.kernel", "se(dims=[4])").find("dimension 4"), std::string::npos);
+  EXPECT_EQ(text("standardize", "none"),
+            "ContinualGP: the data are scaled, but must not be (standardize none)");
+}
+
+TEST_F(Snapshots, RowsKeptFitTheModel) {
+  Random random(7);
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.warm_up = 20;
+  options.refit_rows = 60;
+  options.reservoir = 30;
+  ContinualGP gp(options);
+  const Batch first = some_batch(random, 70, 2);
+  gp.observe(first.X, first.y);
+  const Batch second = some_batch(random, 10, 2);
+  gp.observe(second.X, second.y);
+  save(gp, path_);
+  const TensorFile sound = tensors_from_bytes(bytes_of(path_));
+  ASSERT_TRUE(sound.tensors.contains("reservoir_X") && sound.tensors.contains("pending_X"));
+  const auto with = [&](const std::function<void(TensorFile&)>& change) {
+    TensorFile file = sound;
+    change(file);
+    store(tensors_to_bytes(file));
+    return load_error();
+  };
+  const auto columns = [](const char* name) {
+    return [name](TensorFile& file) {
+      Matrix& rows = file.tensors.at(name).values;
+      rows = Matrix::Zero(rows.rows(), 3);
+    };
+  };
+  EXPECT_EQ(with([](TensorFile&) {}), "");
+  EXPECT_NE(with(columns("reservoir_X")).find("the reservoir has 3 columns"), std::string::npos);
+  EXPECT_NE(with(columns("pending_X")).find("what is pending has 3 columns"), std::string::npos);
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["reservoir"] = "29";
+            }).find("the reservoir has 30 of 70 rows"),
+            std::string::npos);
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["reservoir.seen"] = "81";
+            }).find("the reservoir has 30 of 81 rows"),
+            std::string::npos);
+  EXPECT_NE(with([](TensorFile& file) {
+              file.metadata["base.rows_seen"] = "71";
+            }).find("10 rows are pending after 71"),
+            std::string::npos);
+}
+
 TEST_F(Snapshots, TenThousandMutationsAllFailToLoad) {
   save(small_model(), path_, {{"inputs", "[\"a\",\"b\"]"}});
   const std::string whole = bytes_of(path_);
@@ -565,7 +626,7 @@ TEST_F(Snapshots, ForgedFilesFailToLoadOrAreSoundModels) {
     if (load_error().empty()) {
       ++sound;
       const Prediction p = load(path_).predict(X);
-      // Its numbers may be as large as a forger likes, but there is never a negative variance.
+      EXPECT_TRUE(p.mean.allFinite() && p.variance.allFinite()) << "trial " << trial;
       EXPECT_FALSE((p.variance.array() < 0.0).any()) << "trial " << trial;
     }
   }

@@ -27,7 +27,8 @@ struct BatchReport {
   std::optional<double> lower_bound;  // L̂ at θ_old with the inducing points chosen
   std::optional<double> noise_bound;  // L_noise
   std::optional<double> threshold;    // α
-  std::optional<double> gap;          // L* − L̂ = KL[q_n ‖ q*_n], in nats
+  std::optional<double> gap;          // L* − L̂ = KL[q_n ‖ q*_n], in nats; none if below −rounding
+  double rounding = 0.0;              // ε: what rounding may change the gap by
   double elbo = 0.0;                  // L̂ after the fit
   std::string kernel;                 // after the fit, in text form
   double noise_variance = 0.0;        // after the fit
@@ -63,6 +64,7 @@ void for_each_report_field(Visitor&& visit) {
   visit("noise_bound", &BatchReport::noise_bound);
   visit("threshold", &BatchReport::threshold);
   visit("gap", &BatchReport::gap);
+  visit("rounding", &BatchReport::rounding);
   visit("elbo", &BatchReport::elbo);
   visit("kernel", &BatchReport::kernel);
   visit("noise_variance", &BatchReport::noise_variance);

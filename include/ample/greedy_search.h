@@ -49,8 +49,6 @@ class GreedySearch {
 
   /// ε of the points taken.
   [[nodiscard]] double jitter() const { return jitter_; }
-  /// What rounding may have done to a difference of two bounds at this state of the model, in nats.
-  [[nodiscard]] double rounding() const;
 
   /// Vᵀ of the batch for the points so far, row n times √w_n [N,M], and Σ w_n (k_nn − ‖v_n‖²).
   [[nodiscard]] Matrix scaled_Vt() const;

@@ -134,6 +134,10 @@ class SelectionMethod {
 /// L_noise = Σ_n log N(y_n; μ̂, σ̂²) of a batch, with the running mean and variance of all targets.
 [[nodiscard]] double noise_bound(const SelectionProblem& problem);
 
+/// ε: by how much rounding may change L*, L̂ and their difference at θ_old, in nats. Below −ε a gap
+/// says nothing, and within α it is proof only if ε is too.
+[[nodiscard]] double rounding_error(const SelectionProblem& problem);
+
 /// No limit on the number of inducing points.
 inline constexpr Index kNoCap = std::numeric_limits<Index>::max();
 

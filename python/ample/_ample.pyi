@@ -326,6 +326,9 @@ class BatchReport:
     def past_weight(self) -> float: ...
 
     @property
+    def rounding(self) -> float: ...
+
+    @property
     def pruned_nats(self) -> float: ...
 
     @property

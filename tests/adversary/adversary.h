@@ -38,6 +38,9 @@ class Dice {
 /// The text with some of its bytes changed, removed, doubled or moved.
 [[nodiscard]] std::string altered(std::string text, Dice& dice);
 
+/// The text of a kernel, or what is almost one.
+[[nodiscard]] std::string some_kernel(Dice& dice);
+
 /// Thrown when a promise is broken; the message says how.
 struct Broken {
   std::string how;
@@ -63,6 +66,7 @@ Ended run_ample(const std::filesystem::path& folder, const std::vector<std::stri
 void attack_model(std::uint64_t seed);
 void attack_table(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_kernel(std::uint64_t seed);
+void attack_by_stream(std::uint64_t seed);
 void attack_options(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_by_kill(std::uint64_t seed, const std::filesystem::path& folder);
 void attack_by_full_disk(std::uint64_t seed, const std::filesystem::path& folder);

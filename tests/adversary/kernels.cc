@@ -42,10 +42,14 @@ std::string some_text(Dice& dice, int depth) {
 
 }  // namespace
 
+std::string some_kernel(Dice& dice) {
+  const std::string text = some_text(dice, 4);
+  return dice.one_in(2) ? altered(text, dice) : text;
+}
+
 void attack_kernel(std::uint64_t seed) {
   Dice dice(seed);
-  std::string text = some_text(dice, 4);
-  if (dice.one_in(2)) text = altered(text, dice);
+  const std::string text = some_kernel(dice);
   try {
     const Kernel kernel = Kernel::parse(text);
     const std::string again = kernel.to_string();

@@ -28,6 +28,7 @@ const std::vector<Kind>& kinds() {
       {"models", 1000, 100'000, [](std::uint64_t s, const auto&) { attack_model(s); }},
       {"tables", 2000, 10'000, [](std::uint64_t s, const auto& f) { attack_table(s, f); }},
       {"kernels", 2000, 10'000, [](std::uint64_t s, const auto&) { attack_kernel(s); }},
+      {"streams", 100, 2'000, [](std::uint64_t s, const auto&) { attack_by_stream(s); }},
       {"options", 60, 2'000, [](std::uint64_t s, const auto& f) { attack_options(s, f); }},
       {"kills", 20, 1'000, [](std::uint64_t s, const auto& f) { attack_by_kill(s, f); }},
       {"full-disks", 10, 200, [](std::uint64_t s, const auto& f) { attack_by_full_disk(s, f); }}};

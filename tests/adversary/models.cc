@@ -1,41 +1,85 @@
 // Model files: bytes altered at random, and contents altered under a right checksum.
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <stdexcept>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "adversary.h"
 #include "ample/continual_gp.h"
 #include "ample/snapshot.h"
+#include "columns.h"
 #include "safetensors.h"
 
 namespace ample::adversary {
 namespace {
 
-Batch some_batch(Dice& dice, Index rows) {
-  Batch batch{Matrix(rows, 2), Vector(rows)};
-  const auto uniform = [&] { return static_cast<double>(dice.below(6000)) / 1000.0 - 3.0; };
+double uniform(Dice& dice) { return static_cast<double>(dice.below(6000)) / 1000.0 - 3.0; }
+
+/// Inputs from −3 to 3 and targets from −1 to 1, in the units of a scaling.
+Batch some_batch(Dice& dice, Index rows, const Scaling& units = Scaling::identity(2)) {
+  const Index D = units.input_mean.size();
+  Batch batch{Matrix(rows, D), Vector(rows)};
   for (Index i = 0; i < rows; ++i) {
-    batch.X(i, 0) = uniform();
-    batch.X(i, 1) = uniform();
-    batch.y[i] = std::sin(batch.X(i, 0)) + 0.03 * uniform();
+    for (Index d = 0; d < D; ++d) {
+      constexpr double kMost = std::numeric_limits<double>::max();
+      const double x = units.input_mean[d] + units.input_scale[d] * uniform(dice);
+      batch.X(i, d) = std::clamp(x, -kMost, kMost);
+    }
+    batch.y[i] = units.target_mean + units.target_scale * (std::sin(uniform(dice)));
   }
   return batch;
 }
 
-const std::string& sound_file() {
-  static const std::string bytes = [] {
-    Dice dice(1);
-    ContinualGPOptions options;
-    options.scaling = Standardize::first_batch;
-    ContinualGP gp(options);
-    for (int i = 0; i < 2; ++i) {
-      const Batch batch = some_batch(dice, 40);
-      gp.observe(batch.X, batch.y);
-    }
-    return to_bytes(gp, {{"columns", R"({"count":3,"inputs":[0,1],"names":[],"target":2})"}});
+/// The bytes of a model that has seen batches of so many rows.
+std::string model_of(const ContinualGPOptions& options, const std::vector<Index>& batches,
+                     bool weighted = false) {
+  Dice dice(1);
+  ContinualGP gp(options);
+  for (const Index rows : batches) {
+    const Batch batch = some_batch(dice, rows);
+    const Vector y = batch.X.col(0).array().sin() + 0.1 * batch.y.array();
+    gp.observe(batch.X, y, {.weights = weighted ? Vector::Constant(rows, 2.0) : Vector()});
+  }
+  return to_bytes(gp, {{"columns", R"({"count":3,"inputs":[0,1],"names":[],"target":2})"},
+                       {"batch_size", "50"}});
+}
+
+/// Files with every part that a model may have.
+const std::vector<std::string>& sound_files() {
+  static const std::vector<std::string> files = [] {
+    ContinualGPOptions paper;
+    ContinualGPOptions scaled;
+    scaled.scaling = Standardize::first_batch;
+    scaled.start.kernel = Kernel::parse("matern32 + linear(variance=0.1)");
+    ContinualGPOptions given;
+    given.scaling = Scaling{Vector{{0.1, 0.2}}, Vector{{1.1, 0.7}}, 0.3, 2.0};
+    given.selection = Oips{.rho = 0.8, .max_inducing = 20};
+    ContinualGPOptions moving;
+    moving.selection = FixedGradient{.size = 5};
+    ContinualGPOptions small =
+        ContinualGPOptions::out_of_the_box();  // with fewer rows of each kind
+    small.warm_up = 20;
+    small.refit_rows = 50;
+    small.reservoir = 30;
+    return std::vector<std::string>{
+        model_of(paper, {40, 40}),
+        model_of(scaled, {40, 40}),
+        model_of(given, {30, 10}),
+        model_of(moving, {30, 30}),
+        model_of(small, {60, 60}),       // a reservoir
+        model_of(small, {60, 10, 10}),   // rows pending
+        model_of(small, {7, 5}),         // warming up
+        model_of(small, {60, 9}, true),  // with weights
+        model_of(small, {}),             // nothing seen
+        model_of(given, {}),
+    };
   }();
-  return bytes;
+  return files;
 }
 
 void alter(Matrix& values, Dice& dice) {
@@ -51,13 +95,20 @@ void alter(Matrix& values, Dice& dice) {
   }
 }
 
+struct Forgery {
+  std::string bytes;
+  std::string changed;  // names of the parts
+};
+
 /// As one who can compute checksums would.
-std::string forged(Dice& dice) {
-  TensorFile file = tensors_from_bytes(sound_file());
+Forgery forged(const std::string& sound, Dice& dice) {
+  TensorFile file = tensors_from_bytes(sound);
+  std::string changed;
   for (std::size_t i = 0; i <= dice.below(2); ++i) {
-    if (dice.one_in(2)) {
+    if (dice.one_in(2) && !file.tensors.empty()) {
       auto it = file.tensors.begin();
       std::advance(it, dice.below(file.tensors.size()));
+      changed += " " + it->first;
       if (dice.one_in(10)) {
         file.tensors.erase(it);
       } else {
@@ -67,27 +118,58 @@ std::string forged(Dice& dice) {
     } else {
       auto it = file.metadata.begin();
       std::advance(it, dice.below(file.metadata.size()));
-      it->second = dice.one_in(2) ? fmt::format("{}", dice.number()) : altered(it->second, dice);
+      changed += " " + it->first;
+      switch (dice.below(it->first.ends_with("kernel") ? 4 : 3)) {
+        case 0:
+          it->second = altered(it->second, dice);
+          break;
+        case 1:
+          it->second = fmt::format("{}", dice.number());
+          break;
+        case 2:
+          it->second = fmt::format("{}", dice.below(1000));
+          break;
+        default:
+          it->second = some_kernel(dice);
+      }
     }
   }
-  return tensors_to_bytes(file);
+  return {tensors_to_bytes(file), changed};
 }
 
-/// What loads must be a model: it predicts, learns or says why not, and is saved again.
-void check_usable(ContinualGP model, Dice& dice) {
-  const Batch batch = some_batch(dice, 20);
-  const Index D = model.dimension();
-  if (D != 0 && D != 2) throw Broken{"a model of other dimensions came of it"};
-  static_cast<void>(to_bytes(model));
-  const auto finite = [](const Prediction& p) {
-    return p.mean.allFinite() && p.variance.allFinite() && (p.variance.array() >= 0.0).all();
-  };
-  try {
-    if (D != 0 && !finite(model.predict(batch.X))) throw Broken{"it predicts what is not finite"};
-    model.observe(batch.X, batch.y);
-    if (!finite(model.predict(batch.X))) throw Broken{"updated, it predicts what is not finite"};
-  } catch (const NumericalError&) {  // said, not shown as a number
-  } catch (const std::invalid_argument&) {
+void check_predictions(const ContinualGP& model, const Matrix& X, const char* when) {
+  const Prediction p = model.predict(X, Target::observation);
+  if (!p.mean.allFinite() || !p.variance.allFinite() || !(p.variance.array() >= 0.0).all()) {
+    throw Broken{fmt::format("{} it predicts what is not finite", when)};
+  }
+}
+
+void check_report(const BatchReport& report) {
+  for (const auto& value : {report.optimum, report.lower_bound, report.noise_bound,
+                            report.threshold, report.gap, std::optional(report.elbo)}) {
+    if (value && !std::isfinite(*value)) throw Broken{"its report has numbers that are not finite"};
+  }
+}
+
+/// What loads is a model: it predicts and learns, finite numbers come of it, and what it has become
+/// is saved and loads again.
+void check_usable(const Snapshot& snapshot, Dice& dice) {
+  ContinualGP model = snapshot.model;
+  const Index D = model.dimension() > 0 ? model.dimension() : 2;
+  const auto predictor = model.predictor();
+  const ContinualGPOptions options = model.checkpoint()->options;
+  const auto* given = std::get_if<Scaling>(&options.scaling);
+  const Scaling units = predictor          ? predictor->scaling()
+                        : given != nullptr ? *given
+                                           : Scaling::identity(D);
+  const Batch batch = some_batch(dice, 1 + static_cast<Index>(dice.below(60)), units);
+  static_cast<void>(from_bytes(to_bytes(model, snapshot.notes)));
+  check_predictions(model, batch.X, "loaded,");
+  check_report(model.observe(batch.X, batch.y));
+  check_predictions(model, batch.X, "updated,");
+  const ContinualGP again = from_bytes(to_bytes(model, snapshot.notes));
+  if (again.predict(batch.X).mean != model.predict(batch.X).mean) {
+    throw Broken{"updated and saved, it predicts something else"};
   }
 }
 
@@ -96,17 +178,27 @@ void check_usable(ContinualGP model, Dice& dice) {
 void attack_model(std::uint64_t seed) {
   Dice dice(seed);
   const bool with_checksum = dice.one_in(2);
-  std::string bytes;
+  const std::string& sound = dice.one_of(sound_files());
+  Forgery file;
   try {
-    bytes = with_checksum ? forged(dice) : altered(sound_file(), dice);
+    file = with_checksum ? forged(sound, dice) : Forgery{altered(sound, dice), " bytes"};
   } catch (const std::invalid_argument&) {
     return;  // texts that are not UTF-8 cannot be written
   }
+  std::optional<Snapshot> snapshot;
   try {
-    ContinualGP model = from_bytes(bytes);
-    if (!with_checksum && bytes != sound_file()) throw Broken{"altered bytes were taken for sound"};
-    check_usable(std::move(model), dice);
+    snapshot = snapshot_from_bytes(file.bytes);
+    if (!with_checksum && file.bytes != sound) throw Broken{"altered bytes were taken for sound"};
+    static_cast<void>(cli::columns_of(*snapshot, "file"));  // as all commands do
   } catch (const ModelFileError&) {
+    return;
+  }
+  try {
+    check_usable(*snapshot, dice);
+  } catch (const Broken& broken) {
+    throw Broken{fmt::format("{}; changed:{}", broken.how, file.changed)};
+  } catch (const std::exception& error) {
+    throw Broken{fmt::format("{}; changed:{}", error.what(), file.changed)};
   }
 }
 

@@ -1,0 +1,120 @@
+// Whether the parts of a model fit together. What passes can predict and learn; a model file is
+// held to it when it is loaded and before it is saved.
+#include <cmath>
+#include <variant>
+
+#include "ample/continual_gp.h"
+#include "check.h"
+#include "update.h"
+
+namespace ample {
+namespace {
+
+using Checkpoint = ContinualGP::Checkpoint;
+
+constexpr std::string_view kWhere = "ContinualGP";
+
+// Inputs and predictions stay this far below overflow.
+constexpr double kLargest = 1e303;
+
+void check_targets(const TargetStatistics& targets) {
+  const double spread = targets.m2 + targets.mean * targets.mean;
+  if (!(targets.m2 >= 0.0) || !(spread <= kMostTargetSquares)) {
+    invalid(
+        "{}: the targets have the mean {} and the sum of squares {}, but their squares must be "
+        "at most {}",
+        kWhere, targets.mean, targets.m2, kMostTargetSquares);
+  }
+  if (targets.count == 0 && spread != 0.0) {
+    invalid("{}: no targets have the mean {}, but must have 0", kWhere, targets.mean);
+  }
+}
+
+/// |mean| ≤ √k ‖w‖ and variance ≤ k + σ² in scaled units, k being the prior variance.
+void check_predictions(const Predictor& predictor) {
+  const State& state = predictor.state();
+  const Scaling& scaling = predictor.scaling();
+  const Matrix origin = Matrix::Zero(1, state.dimension());
+  const double k = state.kernel.diagonal(state.size() > 0 ? state.Z : origin).maxCoeff();
+  const double mean =
+      std::abs(scaling.target_mean) + scaling.target_scale * std::sqrt(k) * state.w.stableNorm();
+  const double variance = scaling.target_scale * scaling.target_scale * (k + state.noise_variance);
+  if (!(mean <= kLargest) || !(variance <= kLargest) || !std::isfinite(state.F)) {
+    invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
+            kWhere, mean, variance, kLargest);
+  }
+}
+
+void check_scaling(const ContinualGPOptions& options, const Scaling& scaling) {
+  const auto* how = std::get_if<Standardize>(&options.scaling);
+  if (how == nullptr || *how != Standardize::none) return;
+  if (scaling.input_mean.any() || (scaling.input_scale.array() != 1.0).any() ||
+      scaling.target_mean != 0.0 || scaling.target_scale != 1.0) {
+    invalid("{}: the data are scaled, but must not be (standardize none)", kWhere);
+  }
+}
+
+void check_reservoir(const Checkpoint& model, Index D) {
+  const Reservoir& rows = model.reservoir;
+  if (rows.size() == 0) return;
+  check_columns(kWhere, "the reservoir", rows.X.cols(), D, "the model's input dimension");
+  check_rows(kWhere, "the reservoir's y", rows.y.size(), rows.size(), "the rows of its X");
+  if (rows.size() > model.options.reservoir || rows.seen < rows.size() ||
+      rows.seen > model.targets.count || rows.fitted > rows.seen) {
+    invalid("{}: the reservoir has {} of {} rows, but must have at most {} of {}", kWhere,
+            rows.size(), rows.seen, model.options.reservoir, model.targets.count);
+  }
+}
+
+void check_pending(const Checkpoint& model, Index D) {
+  const ContinualGP::Pending& rows = model.pending;
+  const Index waiting = rows.X.rows();
+  if (waiting == 0) return;
+  check_columns(kWhere, "what is pending", rows.X.cols(), D, "the model's input dimension");
+  check_rows(kWhere, "the y pending", rows.y.size(), waiting, "the rows of its X");
+  if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kLargest)) {
+    invalid("{}: an input pending is {}, but must be at most {}", kWhere, most, kLargest);
+  }
+  const Index before = rows.base ? rows.base_targets.count : 0;
+  if (before != model.targets.count - waiting) {
+    invalid("{}: {} rows are pending after {}, but there must be {} in all", kWhere, waiting,
+            before, model.targets.count);
+  }
+  if (!rows.base) return;
+  check_columns(kWhere, "what rows are pending for", rows.base->dimension(), D,
+                "the model's input dimension");
+  check_targets(rows.base_targets);
+  check_predictions(*rows.base);
+}
+
+}  // namespace
+
+void ContinualGP::Checkpoint::validate() const {
+  options.validate();
+  theta.check(kWhere);
+  if (batches > targets.count || (batches > 0) != (predictor != nullptr) ||
+      (batches == 0 && targets.count > 0)) {
+    invalid("{}: {} batches of {} rows, but must have at least a row in each batch", kWhere,
+            batches, targets.count);
+  }
+  check_targets(targets);
+  if (!predictor) {
+    if (reservoir.size() > 0 || pending.X.rows() > 0) {
+      invalid("{}: rows are kept, but none has been seen", kWhere);
+    }
+    return;
+  }
+  const Index D = predictor->dimension();
+  theta.kernel.check_dimension(D);
+  if (!options.find_kernel) options.start.kernel.check_dimension(D);
+  if (!warming_up() && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
+    invalid("{}: the kernel has {} parameters, but must have {} as that of the state", kWhere,
+            theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
+  }
+  check_scaling(options, predictor->scaling());
+  check_predictions(*predictor);
+  check_reservoir(*this, D);
+  check_pending(*this, D);
+}
+
+}  // namespace ample
