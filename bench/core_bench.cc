@@ -72,13 +72,13 @@ void bound(State& state, bool with_gradient) {
 }
 
 // Arguments: M before, N, D.
-void selection(State& state) {
+void selection(State& state, Vips::Choose choose) {
   const Index D = state.range(2);
   const ample::State old = learnt(state.range(0), D);
   const Batch batch = random_batch(state.range(1), D, 2);
   TargetStatistics targets;
   targets.observe(batch.y);
-  const Vips vips{.delta = 0.1};
+  const Vips vips{.delta = 0.1, .choose = choose};
   for (auto _ : state) {
     benchmark::DoNotOptimize(vips.select({old, batch.X, batch.y, targets, 0}).Z.data());
   }
@@ -144,7 +144,10 @@ AMPLE_SIZES->Args({30, 100, 8})
     ->Args({2000, 300, 8})
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
-BENCHMARK(selection) AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(selection, variance, Vips::Choose::variance)
+AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(selection, gain, Vips::Choose::gain)
+AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK(prediction)
     ->Args({100, 1, 8})
     ->Args({100, 10000, 8})

@@ -25,6 +25,7 @@ void add_fit(CLI::App& app);
 void add_update(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_compress(CLI::App& app);
 void add_demo(CLI::App& app);
 
 }  // namespace ample::cli

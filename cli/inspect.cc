@@ -1,9 +1,11 @@
 // `ample inspect MODEL`: what is in a model file, after all of its checks.
-#include <cmath>
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -40,7 +42,47 @@ std::string rows_kept(const ContinualGP::Checkpoint& checkpoint) {
   return fmt::format("{} pending, {} in the reservoir", pending, sample);
 }
 
-void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes) {
+/// Of the points' prices, in nats.
+struct PriceQuantiles {
+  double least, lower, median, upper, most;
+};
+std::optional<PriceQuantiles> price_quantiles(const ContinualGP& model) {
+  const Vector prices = model.prices();
+  if (prices.size() == 0) return std::nullopt;
+  std::vector<double> sorted = to_list(prices);
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](std::size_t quarters) { return sorted[(sorted.size() - 1) * quarters / 4]; };
+  return PriceQuantiles{at(0), at(1), at(2), at(3), at(4)};
+}
+
+/// A name as a field of CSV.
+std::string to_field(const std::string& name) {
+  if (name.find_first_of(R"(,")") == std::string::npos) return name;
+  std::string field(1, '"');
+  for (const char c : name) field.append(c == '"' ? 2 : 1, c);
+  return field + '"';
+}
+
+/// Every inducing point with its price, as CSV.
+void print_points(const ContinualGP& model, const Columns& columns) {
+  const Matrix Z = model.inducing_inputs();
+  const Vector prices = model.prices();
+  std::string text;
+  for (Index d = 0; d < Z.cols(); ++d) {
+    text += columns.names.empty() ? fmt::format("x{}", d + 1)
+                                  : to_field(columns.names[static_cast<std::size_t>(d)]);
+    text += ',';
+  }
+  text += "price\n";
+  for (Index i = 0; i < Z.rows(); ++i) {
+    for (Index d = 0; d < Z.cols(); ++d) text += fmt::format("{},", Z(i, d));
+    text += fmt::format("{}\n", prices[i]);
+  }
+  print(std::string_view(text));
+}
+
+void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes,
+                bool points) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -55,29 +97,41 @@ void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uin
   Json selection{{"name", options.selection.name()}};
   for (const auto& [name, value] : options.selection.settings()) selection[name] = value;
   const Scaling scaling = checkpoint.predictor ? checkpoint.predictor->scaling() : Scaling();
-  const Json json{{"file_bytes", bytes},
-                  {"checksum", "ok"},
-                  {"format_version", snapshot.format_version},
-                  {"ample_version", snapshot.ample_version},
-                  {"rows_seen", model.rows_seen()},
-                  {"batches", model.batches()},
-                  {"rows_pending", checkpoint.pending.X.rows()},
-                  {"rows_in_reservoir", checkpoint.reservoir.size()},
-                  {"inducing", model.size()},
-                  {"dimension", model.dimension()},
-                  {"columns", columns.names},
-                  {"kernel", model.kernel().to_string()},
-                  {"parameters", parameters},
-                  {"noise_variance", model.noise_variance()},
-                  {"selection", selection},
-                  {"refit_every", options.refit_every},
-                  {"seed", options.seed},
-                  {"scaling",
-                   {{"standardize", how_scaled(options)},
-                    {"input_mean", to_list(scaling.input_mean)},
-                    {"input_scale", to_list(scaling.input_scale)},
-                    {"target_mean", scaling.target_mean},
-                    {"target_scale", scaling.target_scale}}}};
+  Json json{{"file_bytes", bytes},
+            {"checksum", "ok"},
+            {"format_version", snapshot.format_version},
+            {"ample_version", snapshot.ample_version},
+            {"rows_seen", model.rows_seen()},
+            {"batches", model.batches()},
+            {"rows_pending", checkpoint.pending.X.rows()},
+            {"rows_in_reservoir", checkpoint.reservoir.size()},
+            {"inducing", model.size()},
+            {"dimension", model.dimension()},
+            {"columns", columns.names},
+            {"kernel", model.kernel().to_string()},
+            {"parameters", parameters},
+            {"noise_variance", model.noise_variance()},
+            {"selection", selection},
+            {"refit_every", options.refit_every},
+            {"seed", options.seed},
+            {"scaling",
+             {{"standardize", how_scaled(options)},
+              {"input_mean", to_list(scaling.input_mean)},
+              {"input_scale", to_list(scaling.input_scale)},
+              {"target_mean", scaling.target_mean},
+              {"target_scale", scaling.target_scale}}}};
+  if (const auto prices = price_quantiles(model)) {
+    json["price_quantiles"] = {prices->least, prices->lower, prices->median, prices->upper,
+                               prices->most};
+  }
+  if (points) {
+    const Matrix Z = model.inducing_inputs();
+    const Vector prices = model.prices();
+    json["points"] = Json::array();
+    for (Index i = 0; i < Z.rows(); ++i) {
+      json["points"].push_back({{"inputs", to_list(Z.row(i).transpose())}, {"price", prices[i]}});
+    }
+  }
   print("{}\n", to_text(json, 2));
 }
 
@@ -97,6 +151,12 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
       {"inducing points", fmt::format("{}", model.size())},
       {"inputs", fmt::format("{}", model.dimension())},
   };
+  if (const auto prices = price_quantiles(model)) {
+    pairs[2].second += fmt::format(
+        ", worth {:.3g} to {:.3g} nats each, a quarter below {:.3g}, half "
+        "below {:.3g}, three quarters below {:.3g}",
+        prices->least, prices->most, prices->lower, prices->median, prices->upper);
+  }
   if (!columns.names.empty()) {
     const auto target = columns.names.end() - 1;
     pairs.back().second += fmt::format(": {}", fmt::join(columns.names.begin(), target, ", "));
@@ -136,14 +196,20 @@ void add_inspect(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command.add_option("model", *path, "Model file")->required()->type_name("MODEL");
+  auto points = std::make_shared<bool>(false);
   command.add_flag("--json", *json, "Print it as JSON");
+  command.add_flag("--points", *points,
+                   "Print every inducing point with its price, what dropping it would cost in "
+                   "nats, as CSV, or in the JSON");
   command.footer("Example:\n  ample inspect model.ample --json");
-  command.callback([path, json] {
+  command.callback([path, json, points] {
     const Snapshot snapshot = load_snapshot(*path);
     const Columns columns = columns_of(snapshot, *path);
     static_cast<void>(batch_size_of(snapshot, *path));  // which an update would need
     const std::uintmax_t bytes = std::filesystem::file_size(*path);
-    (*json ? print_model_json : print_model_table)(snapshot, columns, bytes);
+    if (*json) return print_json(snapshot, columns, bytes, *points);
+    if (*points) return print_points(snapshot.model, columns);
+    print_table(snapshot, columns, bytes);
   });
 }
 

@@ -116,6 +116,16 @@ void bind_models(nb::module_& m) {
       .def_ro("target_mean", &Scaling::target_mean)
       .def_ro("target_scale", &Scaling::target_scale);
 
+  nb::class_<Compression>(m, "Compression", "What it cost to make a model smaller.")
+      .def_ro("inducing_before", &Compression::inducing_before)
+      .def_ro("inducing", &Compression::inducing)
+      .def_ro("nats", &Compression::nats,
+              "The divergence of the smaller model from the one before.")
+      .def("__repr__", [](const Compression& c) {
+        return fmt::format("<Compression: M = {}, before {}, {:.4g} nats>", c.inducing,
+                           c.inducing_before, c.nats);
+      });
+
   nb::class_<Model>(m, "ContinualGP", R"(
 Continual Gaussian-process regression that sizes itself.
 
@@ -201,6 +211,26 @@ has the values of all these that the estimators use when no kernel is given.
       .def(
           "gradient", [](const Model& gp, const MatrixRef& X) { return gp.now()->gradient(X); },
           "X"_a, Unlocked(), "Derivatives of mean and variance with respect to the query points.")
+      .def(
+          "prices", [](const Model& gp) { return gp.now()->prices(); }, Unlocked(),
+          "What dropping each inducing point would cost, in nats, [M].")
+      .def(
+          "compression_curve", [](const Model& gp) { return gp.now()->compression_curve(); },
+          Unlocked(), "What a model of m points would cost, in nats, m = 0 ... M, [M + 1].")
+      .def(
+          "compress",
+          [](Model& gp, double nats) {
+            return gp.change([&](ContinualGP& next) { return next.compress(nats); });
+          },
+          "nats"_a, Unlocked(),
+          "Removes the inducing points that are worth least, for at most so many nats in all. "
+          "Predictions then differ by no more than what it cost.")
+      .def(
+          "compress_to",
+          [](Model& gp, Index points) {
+            return gp.change([&](ContinualGP& next) { return next.compress_to(points); });
+          },
+          "points"_a, Unlocked(), "The same until no more than so many are left.")
       .def_prop_ro(
           "kernel", [](const Model& gp) { return gp.now()->kernel(); }, "As fitted so far.")
       .def_prop_ro("noise_variance", read(&ContinualGP::noise_variance),

@@ -235,6 +235,52 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
   return report;
 }
 
+Compression ContinualGP::compress(double nats) {
+  if (!(nats >= 0.0)) invalid("compress: nats is {}, but must be 0 or more", nats);
+  return compress_within({.nats = nats, .points = 1});
+}
+
+Compression ContinualGP::compress_to(Index points) {
+  if (points < 1) invalid("compress_to: points is {}, but must be at least 1", points);
+  return compress_within({.points = points});
+}
+
+Compression ContinualGP::compress_within(const PruneLimits& limits) {
+  const std::shared_ptr<const Checkpoint> before = checkpoint();
+  if (!before->predictor) return {};
+  if (before->pending.X.rows() > 0 && !before->pending.base) {
+    invalid("compress: the model warms up and holds {} of {} rows, but must have begun",
+            before->pending.X.rows(), before->options.warm_up);
+  }
+  Pruned pruned = prune(before->predictor->state(), limits);
+  const Compression done{before->predictor->size(), pruned.state.size(), pruned.nats};
+  if (pruned.removed.empty()) return done;
+  auto after = std::make_shared<Checkpoint>(*before);
+  after->predictor =
+      std::make_shared<const Predictor>(std::move(pruned.state), before->predictor->scaling());
+  after->pending = {};  // a refit from the model before them would bring the points back
+  const std::lock_guard lock(mutex_);
+  model_ = std::move(after);
+  return done;
+}
+
+Vector ContinualGP::prices() const {
+  const auto now = predictor();
+  return now ? ample::prices(now->state()) : Vector(0);
+}
+
+Vector ContinualGP::compression_curve() const {
+  const auto now = predictor();
+  if (!now) return Vector::Zero(1);
+  Vector nats = Vector::Zero(now->size() + 1);
+  Index m = now->size();
+  for (const Removal& removal : removal_order(now->state())) {
+    nats[m - 1] = nats[m] + removal.price;
+    --m;
+  }
+  return nats;
+}
+
 Index ContinualGP::size() const {
   const auto now = predictor();
   return now ? now->size() : 0;

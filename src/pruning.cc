@@ -12,6 +12,10 @@
 namespace ample {
 namespace {
 
+// What a recent point counts, in prices of others. Where the places of a stream matter alike, a
+// full model would otherwise keep the old ones and never learn another.
+constexpr double kRecent = 2.0;
+
 /// The points that are left, with their prices.
 ///
 /// Q, S̃ and P are never formed: updating them by (19) subtracts, and two points that are nearly one
@@ -46,13 +50,13 @@ class Remaining {
   [[nodiscard]] Index size() const { return static_cast<Index>(points_.size()); }
   [[nodiscard]] const Vector& prices() const { return prices_; }
 
-  /// Of several at one price the one that stands first in Z.
-  [[nodiscard]] Index cheapest() const {
+  /// Of several at one price the one that stands first in Z. Points from `recent` on count twice
+  /// their price.
+  [[nodiscard]] Index cheapest(Index recent) const {
+    const auto worth = [&](Index i) { return (point(i) < recent ? 1.0 : kRecent) * prices_[i]; };
     Index best = 0;
     for (Index i = 1; i < size(); ++i) {
-      if (prices_[i] < prices_[best] || (prices_[i] == prices_[best] && point(i) < point(best))) {
-        best = i;
-      }
+      if (worth(i) < worth(best) || (worth(i) == worth(best) && point(i) < point(best))) best = i;
     }
     return best;
   }
@@ -154,10 +158,11 @@ std::vector<Removal> removal_order(const State& state, const PruneLimits& limits
   Remaining remaining(state);
   double paid = 0.0;
   while (remaining.size() > limits.points) {
-    const Index column = remaining.cheapest();
+    const bool too_many = remaining.size() > limits.most;
+    const Index column = remaining.cheapest(state.size() - (too_many ? limits.recent : 0));
     const Removal removal = remaining.step(column);
     const bool affordable = pays && paid + removal.price <= limits.nats;
-    if (!affordable && remaining.size() <= limits.most) break;
+    if (!affordable && !too_many) break;
     paid += removal.price;
     order.push_back(removal);
     remaining.remove(column);

@@ -34,8 +34,9 @@ Index SelectionProblem::limit(Index cap) const {
   // What is taken beyond the cap is paid for in the fit and in the pruning, O(M²) a point: at a cap
   // of 1000, an eighth is about as much work as learning a batch of 500 rows.
   constexpr Index kShareBeyond = 8;
+  constexpr Index kFewBeyond = 8;  // so that a small model, too, can learn a new place at once
   if (!pruned_after || cap == kNoCap) return cap;
-  return cap + std::min(X.rows(), std::max<Index>(cap / kShareBeyond, 1));
+  return cap + std::min(X.rows(), std::max(cap / kShareBeyond, kFewBeyond));
 }
 
 void Selection::keep_to(Index cap) {

@@ -352,7 +352,8 @@ void Update::prune() {
   // A method without a threshold has no nats to spend, but may have a cap.
   Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
                                          .points = 1,
-                                         .most = selection_.most});
+                                         .most = selection_.most,
+                                         .recent = selection_.added});
   report_.inducing_removed += static_cast<Index>(pruned.removed.size());
   report_.pruned_nats = pruned.nats;
   state_.emplace(std::move(pruned.state));

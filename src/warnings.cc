@@ -17,8 +17,8 @@ void about_size(const BatchReport& report, std::vector<std::string>& out) {
         "that fewer could hold",
         report.inducing, report.rows_seen));
   }
-  if (report.stop == SelectionStop::cap && report.threshold &&
-      report.lost_nats > report.threshold) {
+  if (report.stop == SelectionStop::cap && report.lost_nats && report.threshold &&
+      *report.lost_nats > *report.threshold) {
     out.push_back(
         fmt::format("the limit on inducing points costs this batch {:.3g} nats, {:.3g} "
                     "were asked for; raise max_inducing",

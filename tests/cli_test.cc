@@ -547,6 +547,56 @@ TEST_F(Cli, PredictionsAreTheSameInBlocksAndInAFile) {
   }));
 }
 
+TEST_F(Cli, CompressMakesAModelSmallerForTheNatsItSays) {
+  succeed({"fit", "data.csv", "--kernel", "se", "--save", "m.ample"});
+  const json curve = json::parse(succeed({"compress", "m.ample", "--json"}));
+  const auto M = curve.at("inducing").get<std::size_t>();
+  const auto nats = curve.at("nats_by_size").get<std::vector<double>>();
+  ASSERT_GT(M, 6U);
+  ASSERT_EQ(nats.size(), M + 1);
+  const std::string before = stored("m.ample");
+  const std::string table = succeed({"compress", "m.ample"});
+  EXPECT_NE(table.find("points"), std::string::npos);
+  EXPECT_EQ(stored("m.ample"), before);  // to ask changes nothing
+
+  const json done =
+      json::parse(succeed({"compress", "m.ample", "--points", "5", "--save", "s.ample", "--json"}));
+  EXPECT_EQ(done.at("inducing"), 5);
+  EXPECT_EQ(done.at("inducing_before"), M);
+  EXPECT_DOUBLE_EQ(done.at("nats").get<double>(), nats[5]);
+  EXPECT_EQ(stored("m.ample"), before);
+  EXPECT_EQ(json::parse(succeed({"inspect", "s.ample", "--json"})).at("inducing"), 5);
+
+  succeed({"compress", "m.ample", "--nats", fmt::format("{}", 1.01 * nats[M - 2])});
+  EXPECT_LE(json::parse(succeed({"inspect", "m.ample", "--json"})).at("inducing"), M - 2);
+  succeed({"update", "m.ample", "data.csv"});  // and it goes on
+
+  fail({"compress", "m.ample", "--nats", "1", "--points", "5"}, 2,
+       "--nats and --points are two ways to say how far, expected one of them");
+  fail({"compress", "m.ample", "--save", "x.ample"}, 2,
+       "--save is given, expected --nats or --points with it: how small?");
+  EXPECT_EQ(run({"compress", "m.ample", "--nats", "-1"}).code, 2);
+  EXPECT_EQ(run({"compress", "m.ample", "--points", "0"}).code, 2);
+  EXPECT_EQ(run({"compress", "nothing.ample"}).code, 5);
+}
+
+TEST_F(Cli, InspectListsPointsWithTheirPrices) {
+  succeed({"fit", "data.csv", "--kernel", "se", "--save", "m.ample"});
+  const json what = json::parse(succeed({"inspect", "m.ample", "--json", "--points"}));
+  const auto M = what.at("inducing").get<std::size_t>();
+  ASSERT_EQ(what.at("points").size(), M);
+  double least = what.at("points").at(0).at("price").get<double>();
+  for (const json& point : what.at("points")) {
+    EXPECT_EQ(point.at("inputs").size(), 2U);
+    least = std::min(least, point.at("price").get<double>());
+  }
+  EXPECT_EQ(what.at("price_quantiles").at(0), least);
+  const std::string csv = succeed({"inspect", "m.ample", "--points"});
+  EXPECT_EQ(csv.substr(0, csv.find('\n')), "x1,x2,price");
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(csv, '\n')), M + 1);
+  EXPECT_NE(succeed({"inspect", "m.ample"}).find(" nats each"), std::string::npos);
+}
+
 TEST_F(Cli, InspectSaysWhatIsThere) {
   succeed({"fit", "data.csv", "--batch-size", "100", "--kernel",
            "matern52(variance=2 fixed, lengthscale=[1, 2])", "--selection", "cv", "--eta", "0.9",

@@ -331,6 +331,18 @@ TEST(Pruning, NoMoreThanTheMostAreLeftWhateverItCosts) {
   for (std::size_t i = 0; i < 18; ++i) to_12 += curve[i].price;
   EXPECT_EQ(left({.nats = to_12 + 0.5 * curve[18].price, .points = 1, .most = 12}), 12);
   EXPECT_EQ(left({.nats = to_12 + 1.5 * curve[18].price, .points = 1, .most = 12}), 11);
+  // A recent point goes only where no other costs less than twice its price.
+  const Vector all = prices(state);
+  for (Index recent = 0; recent <= 30; ++recent) {
+    Vector worth = all;
+    worth.tail(recent) *= 2.0;
+    Index first = 0;
+    worth.minCoeff(&first);
+    EXPECT_EQ(prune(state, {.nats = 0.0, .most = 29, .recent = recent}).removed[0].point, first);
+    // Within the nats all count alike.
+    EXPECT_EQ(prune(state, {.nats = 1e9, .points = 29, .recent = recent}).removed[0].point,
+              curve[0].point);
+  }
   EXPECT_EQ(message_of([&] { (void)left({.points = 5, .most = 4}); }),
             "prune: most is 4, but must be at least points, 5");
 }

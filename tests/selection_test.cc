@@ -425,7 +425,8 @@ TEST(Selection, AModelThatIsPrunedAfterwardsMayTakeMoreThanTheCap) {
     SCOPED_TRACE(method.name());
     problem.pruned_after = true;
     const Selection more = method.select(problem);
-    EXPECT_EQ(more.Z.rows(), 18);  // an eighth
+    EXPECT_GT(more.Z.rows(), 16);
+    EXPECT_LE(more.Z.rows(), 24);
     EXPECT_EQ(more.most, 16);
     EXPECT_EQ(more.stop, SelectionStop::cap);
     problem.pruned_after = false;  // control
@@ -435,7 +436,8 @@ TEST(Selection, AModelThatIsPrunedAfterwardsMayTakeMoreThanTheCap) {
   }
   EXPECT_EQ(Vips{}.select(problem).most, kNoCap);
   problem.pruned_after = true;
-  EXPECT_EQ(problem.limit(3), 4);
+  EXPECT_EQ(problem.limit(3), 11);
+  EXPECT_EQ(problem.limit(160), 180);    // an eighth
   EXPECT_EQ(problem.limit(1000), 1030);  // no more than the batch has rows
   EXPECT_EQ(problem.limit(kNoCap), kNoCap);
 }

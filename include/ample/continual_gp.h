@@ -21,6 +21,7 @@
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
 #include "ample/predictor.h"
+#include "ample/pruning.h"
 #include "ample/reservoir.h"
 #include "ample/scaling.h"
 #include "ample/selection.h"
@@ -80,7 +81,7 @@ struct ContinualGPOptions {
 
   /// β: after each batch, remove the cheapest inducing points as long as that costs at most β α
   /// nats in all (pruning.h). The batch then loses at most (1 + β) α. A method at its cap may then
-  /// take up to an eighth more points for a batch, and the cheapest of all make room, so that a
+  /// take some more points for a batch, and the cheapest of all make room, so that a
   /// full model goes on learning; BatchReport::lost_nats says what that cost. With 0 no point is
   /// ever removed by its price, and a full model learns no new places.
   double prune = 0.0;
@@ -118,10 +119,18 @@ struct ObserveOptions {
   ShouldStop should_stop = {};
 };
 
-/// The model. observe() learns; all else asks and changes nothing.
+/// What it cost to make a model smaller.
+struct Compression {
+  Index inducing_before = 0;
+  Index inducing = 0;  // M now
+  double nats = 0.0;   // KL[after ‖ before]: predictions at any points differ by no more
+};
+
+/// The model. observe() learns, compress() and compress_to() make it smaller; all else asks and
+/// changes nothing.
 ///
-/// One thread may learn while any number of others ask: each question is answered from the model as
-/// it was after the last whole batch. Calls of observe() must not overlap.
+/// One thread may change it while any number of others ask: each question is answered from the
+/// model as it was after the last whole change. Changes must not overlap.
 class ContinualGP {
  public:
   /// Rows that are to be learnt anew, in the units of the data.
@@ -166,6 +175,19 @@ class ContinualGP {
   /// it was before.
   BatchReport observe(const MatrixRef& X, const VectorRef& y, const ObserveOptions& options = {});
 
+  /// Removes the inducing points that are worth least, as long as that costs at most `nats` in all.
+  /// Rows that wait for a refit (ContinualGPOptions::refit_rows) stay learnt as they are, and wait
+  /// no longer. Throws std::invalid_argument for a negative number, and while the model warms up.
+  Compression compress(double nats);
+  /// The same until no more than `points` are left, at least one, whatever it costs.
+  Compression compress_to(Index points);
+
+  /// What dropping each inducing point would cost, in nats   [M], in the order of
+  /// inducing_inputs(). O(M³).
+  [[nodiscard]] Vector prices() const;
+  /// What a model of m points would cost, in nats, m = 0 … M   [M+1]. O(M³).
+  [[nodiscard]] Vector compression_curve() const;
+
   /// What the model knows now, shared and immutable; O(1). Null before the first batch.
   [[nodiscard]] std::shared_ptr<const Predictor> predictor() const {
     return checkpoint()->predictor;
@@ -201,6 +223,7 @@ class ContinualGP {
 
  private:
   [[nodiscard]] std::shared_ptr<const Predictor> predictor_for(const MatrixRef& X) const;
+  Compression compress_within(const PruneLimits& limits);
 
   mutable std::mutex mutex_;  // of the pointer; what it points to never changes
   std::shared_ptr<const Checkpoint> model_;

@@ -41,6 +41,9 @@ struct PruneLimits {
   double nats = std::numeric_limits<double>::infinity();
   Index points = 0;
   Index most = std::numeric_limits<Index>::max();
+  /// So many of the last rows of Z are recent: while there are more than `most`, they go only where
+  /// no other costs less than twice their price.
+  Index recent = 0;
 };
 
 /// The cheapest point, then the cheapest of what is left, and so on. Without limits it goes on to

@@ -40,8 +40,8 @@ struct SelectionProblem {
   /// that is at its cap may then take some more, and the cheapest of all make room.
   bool pruned_after = false;
 
-  /// The most points that a method with this cap may return: an eighth more if the model is pruned
-  /// after the batch.
+  /// The most points that a method with this cap may return: an eighth more, or eight, if the model
+  /// is pruned after the batch.
   [[nodiscard]] Index limit(Index cap) const;
 };
 

@@ -24,6 +24,7 @@ from ._ample import (
     BatchReport,
     BoundGradient,
     Calibration,
+    Compression,
     ConditionalVariance,
     Constant,
     ContinualGP,
@@ -113,7 +114,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AmpleWarning", "ArcCosine", "BatchReport", "BoundGradient", "Calibration",
-    "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
+    "Compression", "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
     "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
     "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
     "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",

@@ -332,6 +332,9 @@ class BatchReport:
     def pruned_nats(self) -> float: ...
 
     @property
+    def lost_nats(self) -> float | None: ...
+
+    @property
     def coverage(self) -> float | None: ...
 
     @property
@@ -717,6 +720,21 @@ class Scaling:
     @property
     def target_scale(self) -> float: ...
 
+class Compression:
+    """What it cost to make a model smaller."""
+
+    @property
+    def inducing_before(self) -> int: ...
+
+    @property
+    def inducing(self) -> int: ...
+
+    @property
+    def nats(self) -> float:
+        """The divergence of the smaller model from the one before."""
+
+    def __repr__(self) -> str: ...
+
 class ContinualGP:
     """
     Continual Gaussian-process regression that sizes itself.
@@ -768,6 +786,20 @@ class ContinualGP:
 
     def gradient(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)]) -> PredictionGradient:
         """Derivatives of mean and variance with respect to the query points."""
+
+    def prices(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """What dropping each inducing point would cost, in nats, [M]."""
+
+    def compression_curve(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """What a model of m points would cost, in nats, m = 0 ... M, [M + 1]."""
+
+    def compress(self, nats: float) -> Compression:
+        """
+        Removes the inducing points that are worth least, for at most so many nats in all. Predictions then differ by no more than what it cost.
+        """
+
+    def compress_to(self, points: int) -> Compression:
+        """The same until no more than so many are left."""
 
     @property
     def kernel(self) -> Kernel:

@@ -26,6 +26,7 @@ from ._ample import (
 
 try:
     import matplotlib.pyplot as plt
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
     raise ImportError("ample.plot needs Matplotlib: pip install 'ample-gp[plot]'") from error
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 # Blue for the model, black for data, orange for inducing points, in every picture (colours of
 # Wong 2011, distinct to colour-blind readers too).
 _MODEL, _DATA, _INDUCING = "#0072B2", "#333333", "#D55E00"
+
+# From a point that is worth little to one that is worth much.
+_PRICES = LinearSegmentedColormap.from_list("prices", ["#FBE3D3", _INDUCING, "#5A2600"])
 
 
 def _model(model: Any) -> ContinualGP:
@@ -54,6 +58,16 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
+
+
+def _by_price(gp: ContinualGP) -> dict[str, Any]:
+    """Colours of the inducing points for Matplotlib's ``scatter``, by price on a logarithmic scale."""
+    prices = gp.prices()
+    dearest = max(float(prices.max()), 1e-300)
+    # Below a thousandth of the dearest all are cheap; a few may cost nothing at all.
+    cheapest = max(float(prices.min()), 1e-3 * dearest)
+    norm = LogNorm(cheapest, max(dearest, 1.01 * cheapest), clip=True)
+    return {"c": np.maximum(prices, cheapest), "cmap": _PRICES, "norm": norm}
 
 
 def _legend_above(ax: Axes, lines: Sequence[Any], labels: Sequence[str]) -> None:
@@ -80,7 +94,8 @@ def posterior(
     ax: Axes | None = None,
 ) -> Axes:
     """A model of one input: its mean, the central interval of probability ``level`` of the function
-    (dark) and of observations (light), the inducing inputs (ticks), and ``data`` = (X, y) if given.
+    (dark) and of observations (light), the inducing inputs (ticks, the darker the more nats dropping
+    them would cost), and ``data`` = (X, y) if given.
 
     ``X`` are the points to draw at; by default they span the inducing inputs and the data.
     """
@@ -107,15 +122,15 @@ def posterior(
         low, high = prediction.mean - z * prediction.std, prediction.mean + z * prediction.std
         ax.fill_between(x, low, high, color=_MODEL, alpha=alpha, lw=0, label=label)
     ax.plot(x, function.mean, color=_MODEL, lw=1.8, label="mean")
-    ax.plot(
+    ax.scatter(
         Z,
         np.full_like(Z, 0.015),
-        "|",
-        color=_INDUCING,
-        ms=9,
-        mew=1.5,
+        marker="|",
+        s=81,
+        linewidths=1.5,
         transform=ax.get_xaxis_transform(),
         label=f"{gp.size} inducing points",
+        **_by_price(gp),
     )
     ax.set_xlim(x.min(), x.max())
     ax.set_xlabel("x")
@@ -168,7 +183,8 @@ def field(
     colorbar: bool = True,
     **options: Any,
 ) -> Axes:
-    """A map of a model of two inputs: its ``what`` = "mean" or "std", with the inducing inputs.
+    """A map of a model of two inputs: its ``what`` = "mean" or "std", with the inducing inputs, the
+    darker the more nats dropping them would cost.
 
     ``extent`` is (x_min, x_max, y_min, y_max), by default around the inducing inputs; ``options``
     go to Matplotlib's ``imshow``.
@@ -188,8 +204,14 @@ def field(
     options = {"cmap": "viridis" if what == "mean" else "magma", "aspect": "auto", **options}
     values = getattr(prediction, what).reshape(horizontal.shape)
     image = ax.imshow(values, origin="lower", extent=extent, **options)
-    ax.plot(
-        Z[:, 0], Z[:, 1], "o", mfc="none", mec="white", mew=0.8, ms=4, label=f"{gp.size} inducing points"
+    ax.scatter(
+        Z[:, 0],
+        Z[:, 1],
+        s=18,
+        edgecolors="white",
+        linewidths=0.8,
+        label=f"{gp.size} inducing points",
+        **_by_price(gp),
     )
     ax.set_xlim(*extent[:2])
     ax.set_ylim(*extent[2:])

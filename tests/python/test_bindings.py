@@ -158,6 +158,8 @@ def test_errors_are_pythons_own(data, tmp_path):
         ample.Vips(delta=-1)
     with pytest.raises(ValueError, match="pool"):
         ample.Vips(pool="sea")
+    with pytest.raises(ValueError, match="'variance' or 'gain'"):
+        ample.Vips(choose="luck")
     with pytest.raises(TypeError):
         gp.predict("X")
     with pytest.raises(TypeError, match="select"):
@@ -178,6 +180,7 @@ def test_errors_are_pythons_own(data, tmp_path):
     [
         ample.Vips(0.1),
         ample.Vips(0.1, pool="old_and_batch"),
+        ample.Vips(0.1, choose="gain"),
         ample.Vips(0.1, reference="upper_bound", max_inducing=9),
         ample.ConditionalVariance(5.0),
         ample.Oips(0.8),
