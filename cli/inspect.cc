@@ -82,7 +82,7 @@ void print_points(const ContinualGP& model, const Columns& columns) {
 }
 
 void print_model_json(const Snapshot& snapshot, const Columns& columns, std::uintmax_t bytes,
-                bool points) {
+                      bool points) {
   const ContinualGP& model = snapshot.model;
   const ContinualGP::Checkpoint& checkpoint = *model.checkpoint();
   const ContinualGPOptions& options = checkpoint.options;
@@ -207,9 +207,9 @@ void add_inspect(CLI::App& app) {
     const Columns columns = columns_of(snapshot, *path);
     static_cast<void>(batch_size_of(snapshot, *path));  // which an update would need
     const std::uintmax_t bytes = std::filesystem::file_size(*path);
-    if (*json) return print_json(snapshot, columns, bytes, *points);
+    if (*json) return print_model_json(snapshot, columns, bytes, *points);
     if (*points) return print_points(snapshot.model, columns);
-    print_table(snapshot, columns, bytes);
+    print_model_table(snapshot, columns, bytes);
   });
 }
 

@@ -37,7 +37,7 @@ void check_predictions(const Predictor& predictor) {
   const Matrix origin = Matrix::Zero(1, state.dimension());
   const double k = state.kernel.diagonal(state.size() > 0 ? state.Z : origin).maxCoeff();
   const double mean =
-      std::abs(scaling.target_mean) + scaling.target_scale * std::sqrt(k) * state.w.stableNorm();
+      std::abs(scaling.target_mean) + scaling.target_scale * std::sqrt(k) * state.w.blueNorm();
   const double variance = scaling.target_scale * scaling.target_scale * (k + state.noise_variance);
   if (!(mean <= kLargest) || !(variance <= kLargest) || !std::isfinite(state.F)) {
     invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
@@ -107,7 +107,8 @@ void ContinualGP::Checkpoint::validate() const {
   const Index D = predictor->dimension();
   theta.kernel.check_dimension(D);
   if (!options.find_kernel) options.start.kernel.check_dimension(D);
-  if (!warming_up() && theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
+  if (!warming_up() &&
+      theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
     invalid("{}: the kernel has {} parameters, but must have {} as that of the state", kWhere,
             theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
   }

@@ -384,7 +384,7 @@ void check_precision(const State& state) {
   }
   const auto L_D = state.L_D.triangularView<Eigen::Lower>();
   const Vector rest = state.c - L_D * state.w;
-  const double w = state.w.stableNorm();
+  const double w = state.w.blueNorm();
   for (Index j = 0; j < M; ++j) {
     const double most = kTolerance * (std::abs(state.c[j]) + scale[j] * w);
     if (!std::isfinite(most) || !(std::abs(rest[j]) <= most)) {

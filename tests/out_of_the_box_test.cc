@@ -1,7 +1,10 @@
 // A model with no settings on data of any kind: warm-up, small batches, a kernel that is found, a
 // reservoir, a past that is believed as far as the evidence goes, and warnings.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -31,7 +34,7 @@ ContinualGPOptions small_options() {
   ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
   options.warm_up = 60;
   options.refit_rows = 120;
-  options.reservoir = 80;
+  options.reservoir = 120;
   return options;
 }
 
@@ -181,6 +184,68 @@ TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
   EXPECT_GT(rmse(test.y, faithful.predict(test.X).mean), 0.6);
 }
 
+// Sorted by an input, so that no batch is like the next. While the reservoir holds every row the
+// order cannot matter; control: without one it does.
+TEST(OutOfTheBox, AYoungModelDoesNotDependOnTheOrderOfItsRows) {
+  const Batch shuffled = table(300, 20);
+  std::vector<Index> order(300);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](Index a, Index b) { return shuffled.X(a, 0) < shuffled.X(b, 0); });
+  const Batch sorted{shuffled.X(order, Eigen::all), shuffled.y(order)};
+  const Batch test = table(300, 21);
+  const auto error = [&](const Batch& rows, Index reservoir) {
+    ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+    options.refit_rows = 100;
+    options.reservoir = reservoir;
+    ContinualGP gp(options);
+    learn(gp, rows, 100);
+    return rmse(test.y, gp.predict(test.X).mean);
+  };
+  EXPECT_LT(error(sorted, 1000), 1.05 * error(shuffled, 1000));
+  EXPECT_GT(error(sorted, 0), 1.2 * error(shuffled, 1000));
+}
+
+// A place that was not seen before is no contradiction, however little the model foresaw of it.
+TEST(OutOfTheBox, ASortedTableIsNotForgotten) {
+  const Batch rows = table(1200, 22);
+  std::vector<Index> order(1200);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](Index a, Index b) { return rows.X(a, 0) < rows.X(b, 0); });
+  ContinualGPOptions options = small_options();
+  options.refit_rows = 100;
+  ContinualGP gp(options);
+  for (Index first = 0; first < 1200; first += 100) {
+    const std::vector<Index> some(order.begin() + first, order.begin() + first + 100);
+    EXPECT_EQ(gp.observe(rows.X(some, Eigen::all), rows.y(some)).past_weight, 1.0) << first;
+  }
+  const Batch test = table(300, 23);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.2);
+}
+
+// Without noise and rough: 100 points cannot hold what 1500 rows say, and must not pretend to.
+TEST(OutOfTheBox, AFullModelIsNotTooSure) {
+  const auto rough = [](Index N, std::uint64_t seed) {
+    Random random(seed);
+    Batch b{random.uniform(N, 2, -3.0, 3.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      b.y[i] = std::abs(std::sin(3.0 * b.X(i, 0))) + std::abs(std::cos(2.0 * b.X(i, 1)));
+    }
+    return b;
+  };
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.selection = Vips{.floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 60};
+  options.reservoir = 300;
+  ContinualGP gp(options);
+  learn(gp, rough(1500, 24), 300);
+  const Batch test = rough(400, 25);
+  const Prediction p = gp.predict(test.X, Target::observation);
+  EXPECT_LE(gp.size(), 60);
+  EXPECT_GT(coverage(test.y, p, 0.95), 0.85);
+  EXPECT_LT(rmse(test.y, p.mean), 0.3);  // the deviation is 0.43
+}
+
 TEST(OutOfTheBox, PruningStaysWithinItsShare) {
   ContinualGPOptions options = small_options();
   options.prune = 0.5;
@@ -200,12 +265,12 @@ TEST(OutOfTheBox, PruningStaysWithinItsShare) {
   EXPECT_LT(pruned.size(), whole.size());
 }
 
-// At every moment: warming up, with rows pending, after a refit.
 // A target that nothing can be learnt from, put where rows wait.
 TEST(OutOfTheBox, ARefitThatFailsDoesNotBlockTheStream) {
   ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
   options.warm_up = 20;
   options.refit_rows = 40;
+  options.reservoir = 50;
   ContinualGP gp(options);
   Random random(3);
   const auto learn = [&](ContinualGP& model, Index rows) {
@@ -225,6 +290,7 @@ TEST(OutOfTheBox, ARefitThatFailsDoesNotBlockTheStream) {
   EXPECT_TRUE(learn(gp, 35).refitted);  // control: as it was, it is refitted
 }
 
+// At every moment: warming up, young, with rows pending, after a refit.
 TEST(OutOfTheBox, GoesOnFromBytesAsIfItHadNeverStopped) {
   const Batch rows = table(330, 15);
   const Matrix X = table(20, 16).X;
