@@ -14,7 +14,7 @@ using Checkpoint = ContinualGP::Checkpoint;
 
 constexpr std::string_view kWhere = "ContinualGP";
 
-// Inputs and predictions stay this far below overflow.
+// Predictions stay this far below overflow.
 constexpr double kLargest = 1e303;
 
 void check_targets(const TargetStatistics& targets) {
@@ -72,8 +72,8 @@ void check_pending(const Checkpoint& model, Index D) {
   if (waiting == 0) return;
   check_columns(kWhere, "what is pending", rows.X.cols(), D, "the model's input dimension");
   check_rows(kWhere, "the y pending", rows.y.size(), waiting, "the rows of its X");
-  if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kLargest)) {
-    invalid("{}: an input pending is {}, but must be at most {}", kWhere, most, kLargest);
+  if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kMostInput)) {
+    invalid("{}: an input pending is {}, but must be at most {}", kWhere, most, kMostInput);
   }
   const Index before = rows.base ? rows.base_targets.count : 0;
   if (before != model.targets.count - waiting) {

@@ -31,6 +31,10 @@ void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y
     check_columns("observe", "X", X.cols(), model.predictor->dimension(), "as in the first batch");
   }
   if (weights.size() > 0) static_cast<void>(Sites(y, weights));
+  if (const double most = X.size() > 0 ? X.cwiseAbs().maxCoeff() : 0.0; most > kMostInput) {
+    throw NumericalError(fmt::format(
+        "observe: an input is {}, expected at most {}; rescale the data", most, kMostInput));
+  }
 }
 
 /// The rows that wait, and those of a batch.

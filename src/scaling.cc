@@ -1,5 +1,6 @@
 #include "ample/scaling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,7 +12,7 @@ namespace {
 // Their squares are far from underflow and overflow.
 constexpr double kLeastTargetScale = 1e-140;
 constexpr double kMostTargetScale = 1e140;
-constexpr double kMostTargetMean = 1e300;
+constexpr double kMostMean = 1e300;
 
 struct Spread {
   double mean;
@@ -60,11 +61,17 @@ void Scaling::check(Index D) const {
   check_rows("Scaling", "input_scale", input_scale.size(), D, "the input dimension");
   check_finite("Scaling", "input_mean", input_mean);
   for (const double scale : input_scale) check_positive("Scaling", "an input_scale", scale);
+  for (Index d = 0; d < D; ++d) {
+    if (const double most = std::max(std::abs(input_mean[d]), input_scale[d]); most > kMostMean) {
+      invalid("Scaling: input {} has a mean or scale of {}, but must have at most {}", d, most,
+              kMostMean);
+    }
+  }
   if (!std::isfinite(target_mean)) {
     invalid("Scaling: target_mean is {}, but must be finite", target_mean);
   }
-  if (std::abs(target_mean) > kMostTargetMean) {
-    invalid("Scaling: target_mean is {}, but must be at most {}", target_mean, kMostTargetMean);
+  if (std::abs(target_mean) > kMostMean) {
+    invalid("Scaling: target_mean is {}, but must be at most {}", target_mean, kMostMean);
   }
   check_positive("Scaling", "target_scale", target_scale);
   if (!(target_scale >= kLeastTargetScale && target_scale <= kMostTargetScale)) {

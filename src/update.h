@@ -12,6 +12,8 @@ namespace ample {
 
 /// Targets whose squares sum to more than this come too near to overflow to learn from.
 inline constexpr double kMostTargetSquares = 1e200;
+/// And so do inputs beyond this, whose differences are taken.
+inline constexpr double kMostInput = 1e300;
 
 /// That of the first rows of a model: given, taken from them, or none.
 [[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,

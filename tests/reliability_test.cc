@@ -220,6 +220,14 @@ TEST_F(Reliability, TargetsBeyondTheirSquaresAreANumericalError) {
   EXPECT_FALSE(fs::exists(folder_ / "s.ample"));
 }
 
+TEST_F(Reliability, InputsNearOverflowAreANumericalErrorAndNothingIsLost) {
+  const Result result =
+      run({"fit", "-", "--batch-size", "50", "--save", "s.ample"}, table(0, 150) + "1e308,1\n");
+  EXPECT_EQ(result.code, 4) << result.err;
+  EXPECT_EQ(rows_seen("s.ample"), 150);
+  succeed({"inspect", "s.ample"});
+}
+
 TEST_F(Reliability, ColumnsOfOneNameAreFoundByPlace) {
   store("twice.csv", "x,x,y\n1,2,3\n2,3,4\n3,5,4\n");
   succeed({"fit", "twice.csv", "--save", "t.ample"});

@@ -1,7 +1,6 @@
 // Model files: bytes altered at random, and contents altered under a right checksum.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <variant>
@@ -26,7 +25,7 @@ Batch some_batch(Dice& dice, Index rows, const Scaling& units = Scaling::identit
   Batch batch{Matrix(rows, D), Vector(rows)};
   for (Index i = 0; i < rows; ++i) {
     for (Index d = 0; d < D; ++d) {
-      constexpr double kMost = std::numeric_limits<double>::max();
+      constexpr double kMost = 1e300;
       const double x = units.input_mean[d] + units.input_scale[d] * uniform(dice);
       batch.X(i, d) = std::clamp(x, -kMost, kMost);
     }
