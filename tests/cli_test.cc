@@ -602,7 +602,7 @@ TEST_F(Cli, InspectSaysWhatIsThere) {
            "matern52(variance=2 fixed, lengthscale=[1, 2])", "--selection", "cv", "--eta", "0.9",
            "--save", "m.ample", "--refit-every", "2", "--seed", "5"});
   const json what = json::parse(succeed({"inspect", "m.ample", "--json"}));
-  EXPECT_EQ(what.at("format_version"), 2);
+  EXPECT_EQ(what.at("format_version"), 3);
   EXPECT_EQ(what.at("ample_version"), version());
   EXPECT_EQ(what.at("checksum"), "ok");
   EXPECT_EQ(what.at("file_bytes"), stored("m.ample").size());

@@ -203,7 +203,8 @@ TEST_P(StationaryKernel, PointsFarAwayCostOthersNoDigits) {
     const Matrix X = random.normal(8, D);
     Matrix with_far(9, D);
     with_far << Matrix::Constant(1, D, 1e14), X;
-    EXPECT_EQ(Matrix(twin.kernel(with_far, with_far).bottomRightCorner(8, 8)), twin.kernel(X, X));
+    const Matrix near = twin.kernel(with_far, with_far).bottomRightCorner(8, 8);
+    EXPECT_LE(relative_error(near, twin.kernel(X, X)), kValueTolerance);
     // Control: differences of numbers that have been moved by that much.
     const Matrix moved = (X.array() + 1e14) - 1e14;
     EXPECT_GT(relative_error(twin.kernel(moved, moved), twin.kernel(X, X)), 1e-6);

@@ -326,6 +326,9 @@ class BatchReport:
     def past_weight(self) -> float: ...
 
     @property
+    def relearnt(self) -> bool: ...
+
+    @property
     def rounding(self) -> float: ...
 
     @property
