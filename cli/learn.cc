@@ -103,7 +103,9 @@ class Learner {
     Progress progress(source.total());
     while (const std::optional<Batch> batch = source.next()) {
       ContinualGP next = model_;
-      BatchReport what_happened = next.observe(batch->X, batch->y, {.should_stop = stop_on_signal});
+      ObserveOptions call{.should_stop = stop_on_signal};
+      if (options_.max_seconds) call.max_seconds = *options_.max_seconds;
+      BatchReport what_happened = next.observe(batch->X, batch->y, call);
       std::optional<Score> score;
       if (test) score = score_of(next, *test);
       const std::lock_guard lock(mutex_);
@@ -257,6 +259,11 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
   command.add_option("--threads", options.threads, "Threads to use (default: all processors)")
       ->transform(whole_number<int>(1))
       ->type_name("N");
+  command
+      .add_option("--max-seconds", options.max_seconds,
+                  "Seconds after which the fit of a batch ends (default: no limit)")
+      ->transform(real_number(0.0))
+      ->type_name("SECONDS");
 }
 
 std::optional<Index> batch_size_of(const Snapshot& snapshot, const std::string& path) {

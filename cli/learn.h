@@ -33,9 +33,10 @@ struct LearnOptions {
   bool skip_bad_rows = false;
   bool json = false;
   std::optional<int> threads;
+  std::optional<double> max_seconds;  // for the fit of a batch
 };
 
-/// Adds --save-every, --wait, --report, --skip-bad-rows, --json and --threads.
+/// Adds --save-every, --wait, --report, --skip-bad-rows, --json, --threads and --max-seconds.
 void add_learn_options(CLI::App& command, LearnOptions& options);
 
 /// The note with the --batch-size of a fit, the default of updates.

@@ -179,14 +179,17 @@ has the values of all these that the estimators use when no kernel is given.
       .def(
           "observe",
           [](Model& gp, const MatrixRef& X, const VectorRef& y,
-             const std::optional<Vector>& weights) {
-            const ObserveOptions options{.weights = weights.value_or(Vector()),
-                                         .should_stop = stop_on_signal};
+             const std::optional<Vector>& weights, std::optional<double> max_seconds) {
+            ObserveOptions options{.weights = weights.value_or(Vector()),
+                                   .should_stop = stop_on_signal};
+            if (max_seconds) options.max_seconds = *max_seconds;
             return gp.change([&](ContinualGP& next) { return next.observe(X, y, options); });
           },
-          "X"_a, "y"_a, nb::kw_only(), "weights"_a = nb::none(), Unlocked(),
+          "X"_a, "y"_a, nb::kw_only(), "weights"_a = nb::none(), "max_seconds"_a = nb::none(),
+          Unlocked(),
           "Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one "
-          "measured with half the noise variance.")
+          "measured with half the noise variance. A fit ends after ``max_seconds``, with the best "
+          "hyperparameters so far.")
       .def(
           "predict",
           [](const Model& gp, const MatrixRef& X, bool observation) {

@@ -8,6 +8,7 @@
 #include "ample/bound.h"
 #include "check.h"
 #include "start_search.h"
+#include "stopwatch.h"
 #include "update.h"
 #include "warnings.h"
 
@@ -197,6 +198,15 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
   const std::shared_ptr<const Checkpoint> before = checkpoint();
   const ContinualGPOptions& options = before->options;
   check_batch(*before, X, y, call.weights);
+  if (!(call.max_seconds > 0.0)) {
+    invalid("observe: max_seconds is {}, but must be positive", call.max_seconds);
+  }
+  const Stopwatch watch;
+  bool late = false;
+  const ShouldStop should_stop = [&] {
+    late = late || watch.seconds() > call.max_seconds;
+    return late || (call.should_stop && call.should_stop());
+  };
   Pending rows = with_batch(*before, X, y, call.weights);
   BatchReport report;
   std::shared_ptr<const Checkpoint> after;
@@ -206,7 +216,7 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
   } else {
     const auto learn = [&](bool few) {
       Update update(*before, few ? before->predictor : rows.base,
-                    few ? before->targets : rows.base_targets, call.should_stop);
+                    few ? before->targets : rows.base_targets, should_stop);
       if (few) {
         update.prepare(X, y, call.weights);
       } else {
@@ -217,6 +227,10 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
       update.absorb(!few);
       report = update.report(before->batches + 1, X.rows());
       report.warnings = warnings(*before, report, rows);
+      if (late) {
+        report.warnings.push_back(
+            fmt::format("the fit ended at its limit of {} seconds", call.max_seconds));
+      }
       return update.commit();
     };
     const bool few = is_few(*before, rows);

@@ -6,13 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "ample/exact_gp.h"
-#include "ample/metrics.h"
 #include "ample/optimum.h"
 #include "ample/state.h"
 #include "ample/target_statistics.h"
 #include "check.h"
 #include "evidence_fit.h"
+#include "foresight.h"
 
 namespace ample {
 namespace {
@@ -180,11 +179,11 @@ class KernelSearch {
     EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
                                    options(evaluations), nullptr, should_stop_);
     if (!fit.summary.usable()) return;
-    const auto score = foresight(fit.theta);
-    if (!score) return;
-    text_ += fmt::format("; {}: {:.1f}", name, *score);
-    if (*score <= best_score_ + margin) return;
-    best_score_ = *score;
+    const double score = foresight(fit.theta, X_train_, y_train_, X_test_, y_test_);
+    if (score == -kInfinity) return;
+    text_ += fmt::format("; {}: {:.1f}", name, score);
+    if (score <= best_score_ + margin) return;
+    best_score_ = score;
     best_ = std::move(fit);
   }
 
@@ -201,19 +200,6 @@ class KernelSearch {
     options.max_evaluations = evaluations;
     options.absolute_value_tolerance = 0.05;  // nats: far below what the choice turns on
     return options;
-  }
-
-  /// Σ log density of the rows left out, given the others.
-  [[nodiscard]] std::optional<double> foresight(const Hyperparameters& theta) const {
-    ExactGP gp(theta);
-    try {
-      gp.condition(X_train_, y_train_);
-    } catch (const NumericalError&) {
-      return std::nullopt;
-    }
-    const Prediction p = gp.predict(X_test_, Target::observation);
-    const double sum = -nlpd(y_test_, p) * static_cast<double>(y_test_.size());
-    return std::isfinite(sum) ? std::optional(sum) : std::nullopt;
   }
 
   /// What a kernel must foresee better than the model that explains nothing.

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "evidence_fit.h"
 #include "fit.h"
+#include "foresight.h"
 #include "start_search.h"
 #include "stopwatch.h"
 
@@ -29,7 +30,8 @@ constexpr double kMostForRounding = 0.01;
 // The share of |L* − L_noise| that stands in for α with a method that has none: the paper's δ.
 constexpr double kDefaultDelta = 0.035;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// The log density of what cannot be computed.
+constexpr double kNoDensity = -std::numeric_limits<double>::infinity();
 
 // Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
 constexpr int kReplayEvaluations = 15;
@@ -244,7 +246,7 @@ void Update::choose_past_weight() {
   if (!evidence) return;
   double best = (*evidence)(1.0);
   for (const double factor : kNoiseFactors) {
-    best = std::max(best, optimum_with_noise(old(), X_, sites_, factor).value_or(-kInfinity));
+    best = std::max(best, optimum_with_noise(old(), X_, sites_, factor).value_or(kNoDensity));
   }
   best += kNatsToForget;
   for (const double gamma : kPastWeights) {
@@ -263,8 +265,8 @@ void Update::relearn(const Reservoir& rows) {
   OnlineBound bound(nothing, rows.X, sites_that_count(selection, nothing, rows.X, Sites(rows.y)));
   if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
   State again = bound.absorb();
-  const double better = optimum(again, X_, sites_).value_or(-kInfinity);
-  if (better <= optimum(old(), X_, sites_).value_or(-kInfinity) + nats_to_drop_rows()) return;
+  const double better = optimum(again, X_, sites_).value_or(kNoDensity);
+  if (better <= optimum(old(), X_, sites_).value_or(kNoDensity) + nats_to_drop_rows()) return;
   own_old_.emplace(std::move(again));
   report_.relearnt = true;
 }

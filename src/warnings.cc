@@ -55,6 +55,23 @@ void about_scaling(const ContinualGP::Pending& rows, std::vector<std::string>& o
   if ((rows.y.array() == rows.y[0]).all()) out.emplace_back("the target is constant so far");
 }
 
+/// The scaling is of the first rows. The reservoir knows all of them.
+void about_units(const Reservoir& rows, std::vector<std::string>& out) {
+  if (rows.size() < kFewRows) return;
+  constexpr double kFar = 10.0;
+  const auto check = [&](const Vector& column, const std::string& name) {
+    const double mean = column.mean();
+    const double deviation = std::sqrt((column.array() - mean).square().mean());
+    if (std::abs(mean) < kFar && deviation < kFar) return;
+    out.push_back(
+        fmt::format("the scaling of {} no longer fits: in its units the rows so far have the mean "
+                    "{:.3g} and the deviation {:.3g}; give a scaling, or begin with typical rows",
+                    name, mean, deviation));
+  };
+  for (Index d = 0; d < rows.X.cols(); ++d) check(rows.X.col(d), fmt::format("input {}", d));
+  check(rows.y, "the target");
+}
+
 void about_predictions(const BatchReport& report, Index rows, std::vector<std::string>& out) {
   if (report.coverage && rows >= kFewRows && (*report.coverage < 0.85)) {
     out.push_back(
@@ -76,6 +93,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
   about_size(report, out);
   about_bounds(before.options.start, report, out);
   if (!rows.base) about_scaling(rows, out);
+  if (report.refitted) about_units(before.reservoir, out);
   about_predictions(report, rows.X.rows(), out);
   return out;
 }

@@ -159,30 +159,5 @@ TEST(Forgetting, RefusesWhatMakesNoSense) {
             "TemperedEvidence: y has 4 rows, but must have 5 (the rows of X)");
 }
 
-// --- Contradictions ------------------------------------------------------------------------------
-
-TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
-  Random random(9);
-  const auto rows = [&](double from, double to, double sign) {
-    Batch b{random.uniform(100, 1, from, to), Vector(100)};
-    for (Index i = 0; i < 100; ++i) b.y[i] = sign * std::sin(2 * b.X(i, 0)) + 0.1 * random.normal();
-    return b;
-  };
-  const Hyperparameters theta{.kernel = SquaredExponential{.variance = 0.5, .lengthscale = 0.7},
-                              .noise_variance = 0.01};
-  const Batch past = rows(-3.0, 0.0, 1.0);
-  const auto contradicts = [&](const Batch& b) {
-    return contradict(theta, past.X, past.y, b.X, b.y, 3.0);
-  };
-  EXPECT_TRUE(contradicts(rows(-3.0, 0.0, -1.0)));
-  EXPECT_FALSE(contradicts(rows(-3.0, 0.0, 1.0)));
-  EXPECT_FALSE(contradicts(rows(0.0, 3.0, 1.0)));
-  Batch outliers = rows(-3.0, 0.0, 1.0);
-  for (Index i = 0; i < 100; i += 25) outliers.y[i] += 3.0;
-  EXPECT_FALSE(contradicts(outliers));
-  // One row has no other to be foreseen from.
-  EXPECT_FALSE(contradict(theta, past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
-}
-
 }  // namespace
 }  // namespace ample

@@ -328,6 +328,37 @@ TEST(OutOfTheBox, WarnsOfWhatAUserShouldKnow) {
   }
 }
 
+TEST(OutOfTheBox, WarnsWhenTheScalingNoLongerFits) {
+  const auto last_warnings = [](double factor) {
+    ContinualGP gp(small_options());
+    learn(gp, table(240, 26), 120);
+    std::string all;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      Batch later = table(120, 27 + i);
+      later.X.col(1) *= factor;
+      for (const std::string& w : gp.observe(later.X, later.y).warnings) all += w + "\n";
+    }
+    return all;
+  };
+  const std::string expected = "the scaling of input 1 no longer fits";
+  EXPECT_NE(last_warnings(100.0).find(expected), std::string::npos);
+  EXPECT_EQ(last_warnings(1.0).find(expected), std::string::npos);
+}
+
+TEST(OutOfTheBox, AFitEndsAtItsLimitOfSeconds) {
+  const Batch rows = table(300, 40);
+  ContinualGP hurried(small_options());
+  const BatchReport r = hurried.observe(rows.X, rows.y, {.max_seconds = 1e-6});
+  ASSERT_FALSE(r.warnings.empty());
+  EXPECT_EQ(r.warnings.back(), "the fit ended at its limit of 1e-06 seconds");
+  EXPECT_EQ(hurried.rows_seen(), 300);
+  ContinualGP free(small_options());
+  for (const std::string& w : free.observe(rows.X, rows.y).warnings) {
+    EXPECT_EQ(w.find("limit of"), std::string::npos) << w;
+  }
+  EXPECT_THROW(free.observe(rows.X, rows.y, {.max_seconds = 0.0}), std::invalid_argument);
+}
+
 // --- The reservoir -------------------------------------------------------------------------------
 
 TEST(Reservoir, DoesNotDependOnBatches) {

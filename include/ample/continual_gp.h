@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -101,7 +102,7 @@ struct ContinualGPOptions {
 
   /// What suits a stranger's data: what the program and the Python estimators use when no kernel is
   /// given. Data are standardised, the kernel is found, hyperparameters come from a reservoir of
-  /// 500 rows.
+  /// 1000 rows.
   [[nodiscard]] static ContinualGPOptions out_of_the_box();
 
   /// Throws std::invalid_argument for a value out of range. The model's constructors call it.
@@ -117,6 +118,10 @@ struct ObserveOptions {
   /// Ends the fit early, with the best hyperparameters so far; an exception that it throws ends
   /// observe(), with the model as it was.
   ShouldStop should_stop = {};
+
+  /// Seconds after which a fit ends, with the best hyperparameters so far; the report warns of it.
+  /// The selection goes on to its end, which max_inducing bounds.
+  double max_seconds = std::numeric_limits<double>::infinity();
 };
 
 /// What it cost to make a model smaller.

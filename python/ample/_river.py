@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         refit_every: int = 1,
         fixed_hyperparameters: bool = False,
         max_evaluations: int = 1000,
+        max_seconds: float | None = None,
         reservoir: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -84,6 +86,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         self.refit_every = refit_every
         self.fixed_hyperparameters = fixed_hyperparameters
         self.max_evaluations = max_evaluations
+        self.max_seconds = max_seconds
         self.reservoir = reservoir
         self.seed = seed
         self._buffer: list[tuple[dict[Hashable, float], float]] = []
@@ -117,7 +120,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         reports: list[BatchReport] = []
         try:
             # One call, which Ctrl-C cannot divide: what has been learnt is not learnt again.
-            reports.extend(map(gp.observe, (X,), (y,)))
+            reports.extend(map(partial(gp.observe, max_seconds=self.max_seconds), (X,), (y,)))
         finally:
             if reports:
                 self._gp, self._means, self._made_with, self._buffer = gp, means, made_with, []

@@ -94,9 +94,11 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_evaluations : int
         The most evaluations of the bound in the fit of one batch; a fit that was cut short has
         ``fit.termination = "max_evaluations"`` in its report.
+    max_seconds : float or None
+        The most seconds that the fit of one batch may take; a report warns if that cut it short.
     reservoir : int or None
         How many past rows are kept, a sample of all, to fit the hyperparameters to; 0 keeps none.
-        None is 500 when no kernel is given, otherwise 0.
+        None is 1000 when no kernel is given, otherwise 0.
     history_size : int or None
         How many of the latest reports ``history_`` keeps; None keeps all.
     progress : bool or callable
@@ -119,7 +121,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Threads may predict while another learns; they use the model as it was before the current batch.
-    ``batch_size``, ``history_size`` and ``progress`` may be changed at any time. The other parameters
+    ``batch_size``, ``max_seconds``, ``history_size`` and ``progress`` may be changed at any time. The other parameters
     belong to the model: ``partial_fit`` refuses to continue if one has changed.
 
     Examples
@@ -153,6 +155,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refit_every: int = 1,
         fixed_hyperparameters: bool = False,
         max_evaluations: int = 1000,
+        max_seconds: float | None = None,
         reservoir: int | None = None,
         history_size: int | None = 1000,
         progress: Any = False,
@@ -169,6 +172,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.refit_every = refit_every
         self.fixed_hyperparameters = fixed_hyperparameters
         self.max_evaluations = max_evaluations
+        self.max_seconds = max_seconds
         self.reservoir = reservoir
         self.history_size = history_size
         self.progress = progress
@@ -242,7 +246,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         size, N = self.batch_size, len(X)
         batches = [slice(start, min(start + size, N)) for start in range(0, N, size)]
         for rows in follow(self.progress, batches, self.gp_):
-            observe: Any = self.gp_.observe
+            observe: Any = partial(self.gp_.observe, max_seconds=self.max_seconds)
             if weights is not None:
                 observe = partial(observe, weights=weights[rows])
             # One call, which Ctrl-C cannot divide: what the model has learnt is in its history.

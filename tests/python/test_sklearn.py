@@ -268,6 +268,14 @@ def test_without_a_kernel_the_model_is_as_it_comes_out_of_the_box(data):
     assert ample.ContinualGPRegressor(max_inducing=5).fit(X, y).gp_.size == 5
 
 
+def test_a_fit_ends_at_its_limit_of_seconds(data):
+    X, y = data
+    with pytest.warns(ample.AmpleWarning, match="the fit ended at its limit of 1e-09 seconds"):
+        model = ample.ContinualGPRegressor(max_seconds=1e-9).fit(X, y)
+    assert model.gp_.rows_seen == len(X)
+    model.set_params(max_seconds=None).partial_fit(X, y)  # may change at any time
+
+
 def test_budgets(data):
     full = ample.ContinualGPRegressor("se", delta=0.001).fit(*data)
     model = ample.ContinualGPRegressor(

@@ -1,0 +1,21 @@
+// How well some rows are foreseen from others, by an exact model of them.
+#pragma once
+
+#include "ample/hyperparameters.h"
+#include "ample/types.h"
+
+namespace ample {
+
+/// Σ log density of y_test given X and y; minus infinity if it cannot be computed. O(N³).
+[[nodiscard]] double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                               const MatrixRef& X_test, const VectorRef& y_test);
+
+/// Whether old rows and new ones contradict each other: with the old rows, every other new row is
+/// foreseen from the rest of them so much worse that more than half of what the rest tells is lost,
+/// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
+/// that is seen at a new place does not. O((R + N)³); of more than 1000 new rows it looks at some.
+[[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
+                              const VectorRef& y_old, const MatrixRef& X_new,
+                              const VectorRef& y_new, double nats);
+
+}  // namespace ample

@@ -1,0 +1,58 @@
+// Rows that are foreseen from others, and pasts that contradict what comes.
+#include "foresight.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "ample/kernel.h"
+#include "support/random.h"
+#include "support/streams.h"
+
+namespace ample {
+namespace {
+
+using testing::Random;
+
+// One row and one asked: the density of a normal distribution, by hand.
+TEST(Foresight, IsALogDensity) {
+  const Hyperparameters theta{.kernel = SquaredExponential{.variance = 2.0, .lengthscale = 1.0},
+                              .noise_variance = 0.5};
+  const Matrix x = Matrix::Zero(1, 1);
+  const Matrix x_test = Matrix::Constant(1, 1, 0.7);
+  const Vector y = Vector::Constant(1, 0.9);
+  const Vector y_test = Vector::Constant(1, -0.2);
+  const double k = 2.0 * std::exp(-0.5 * 0.7 * 0.7);
+  const double mean = k / 2.5 * 0.9;
+  const double variance = 2.5 - k * k / 2.5;
+  const double expected =
+      -0.5 * std::log(2.0 * M_PI * variance) - 0.5 * std::pow(-0.2 - mean, 2) / variance;
+  EXPECT_NEAR(foresight(theta, x, y, x_test, y_test), expected, 1e-12);
+}
+
+TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
+  Random random(9);
+  const auto rows = [&](double from, double to, double sign) {
+    Batch b{random.uniform(100, 1, from, to), Vector(100)};
+    for (Index i = 0; i < 100; ++i) b.y[i] = sign * std::sin(2 * b.X(i, 0)) + 0.1 * random.normal();
+    return b;
+  };
+  const Hyperparameters theta{.kernel = SquaredExponential{.variance = 0.5, .lengthscale = 0.7},
+                              .noise_variance = 0.01};
+  const Batch past = rows(-3.0, 0.0, 1.0);
+  const auto contradicts = [&](const Batch& b) {
+    return contradict(theta, past.X, past.y, b.X, b.y, 3.0);
+  };
+  EXPECT_TRUE(contradicts(rows(-3.0, 0.0, -1.0)));
+  EXPECT_FALSE(contradicts(rows(-3.0, 0.0, 1.0)));
+  EXPECT_FALSE(contradicts(rows(0.0, 3.0, 1.0)));
+  Batch outliers = rows(-3.0, 0.0, 1.0);
+  for (Index i = 0; i < 100; i += 25) outliers.y[i] += 3.0;
+  EXPECT_FALSE(contradicts(outliers));
+  // One row has no other to be foreseen from.
+  EXPECT_FALSE(contradict(theta, past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
+}
+
+}  // namespace
+}  // namespace ample
