@@ -12,7 +12,7 @@ namespace {
 
 using Checkpoint = ContinualGP::Checkpoint;
 
-constexpr std::string_view kWhere = "ContinualGP";
+constexpr std::string_view kModel = "ContinualGP";
 
 // Predictions stay this far below overflow.
 constexpr double kLargest = 1e303;
@@ -23,10 +23,10 @@ void check_targets(const TargetStatistics& targets) {
     invalid(
         "{}: the targets have the mean {} and the sum of squares {}, but their squares must be "
         "at most {}",
-        kWhere, targets.mean, targets.m2, kMostTargetSquares);
+        kModel, targets.mean, targets.m2, kMostTargetSquares);
   }
   if (targets.count == 0 && spread != 0.0) {
-    invalid("{}: no targets have the mean {}, but must have 0", kWhere, targets.mean);
+    invalid("{}: no targets have the mean {}, but must have 0", kModel, targets.mean);
   }
 }
 
@@ -41,7 +41,7 @@ void check_predictions(const Predictor& predictor) {
   const double variance = scaling.target_scale * scaling.target_scale * (k + state.noise_variance);
   if (!(mean <= kLargest) || !(variance <= kLargest) || !std::isfinite(state.F)) {
     invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
-            kWhere, mean, variance, kLargest);
+            kModel, mean, variance, kLargest);
   }
 }
 
@@ -50,18 +50,18 @@ void check_scaling(const ContinualGPOptions& options, const Scaling& scaling) {
   if (how == nullptr || *how != Standardize::none) return;
   if (scaling.input_mean.any() || (scaling.input_scale.array() != 1.0).any() ||
       scaling.target_mean != 0.0 || scaling.target_scale != 1.0) {
-    invalid("{}: the data are scaled, but must not be (standardize none)", kWhere);
+    invalid("{}: the data are scaled, but must not be (standardize none)", kModel);
   }
 }
 
 void check_reservoir(const Checkpoint& model, Index D) {
   const Reservoir& rows = model.reservoir;
   if (rows.size() == 0) return;
-  check_columns(kWhere, "the reservoir", rows.X.cols(), D, "the model's input dimension");
-  check_rows(kWhere, "the reservoir's y", rows.y.size(), rows.size(), "the rows of its X");
+  check_columns(kModel, "the reservoir", rows.X.cols(), D, "the model's input dimension");
+  check_rows(kModel, "the reservoir's y", rows.y.size(), rows.size(), "the rows of its X");
   if (rows.size() > model.options.reservoir || rows.seen < rows.size() ||
       rows.seen > model.targets.count || rows.fitted > rows.seen) {
-    invalid("{}: the reservoir has {} of {} rows, but must have at most {} of {}", kWhere,
+    invalid("{}: the reservoir has {} of {} rows, but must have at most {} of {}", kModel,
             rows.size(), rows.seen, model.options.reservoir, model.targets.count);
   }
 }
@@ -70,18 +70,18 @@ void check_pending(const Checkpoint& model, Index D) {
   const ContinualGP::Pending& rows = model.pending;
   const Index waiting = rows.X.rows();
   if (waiting == 0) return;
-  check_columns(kWhere, "what is pending", rows.X.cols(), D, "the model's input dimension");
-  check_rows(kWhere, "the y pending", rows.y.size(), waiting, "the rows of its X");
+  check_columns(kModel, "what is pending", rows.X.cols(), D, "the model's input dimension");
+  check_rows(kModel, "the y pending", rows.y.size(), waiting, "the rows of its X");
   if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kMostInput)) {
-    invalid("{}: an input pending is {}, but must be at most {}", kWhere, most, kMostInput);
+    invalid("{}: an input pending is {}, but must be at most {}", kModel, most, kMostInput);
   }
   const Index before = rows.base ? rows.base_targets.count : 0;
   if (before != model.targets.count - waiting) {
-    invalid("{}: {} rows are pending after {}, but there must be {} in all", kWhere, waiting,
+    invalid("{}: {} rows are pending after {}, but there must be {} in all", kModel, waiting,
             before, model.targets.count);
   }
   if (!rows.base) return;
-  check_columns(kWhere, "what rows are pending for", rows.base->dimension(), D,
+  check_columns(kModel, "what rows are pending for", rows.base->dimension(), D,
                 "the model's input dimension");
   check_targets(rows.base_targets);
   check_predictions(*rows.base);
@@ -91,16 +91,16 @@ void check_pending(const Checkpoint& model, Index D) {
 
 void ContinualGP::Checkpoint::validate() const {
   options.validate();
-  theta.check(kWhere);
+  theta.check(kModel);
   if (batches > targets.count || (batches > 0) != (predictor != nullptr) ||
       (batches == 0 && targets.count > 0)) {
-    invalid("{}: {} batches of {} rows, but must have at least a row in each batch", kWhere,
+    invalid("{}: {} batches of {} rows, but must have at least a row in each batch", kModel,
             batches, targets.count);
   }
   check_targets(targets);
   if (!predictor) {
     if (reservoir.size() > 0 || pending.X.rows() > 0) {
-      invalid("{}: rows are kept, but none has been seen", kWhere);
+      invalid("{}: rows are kept, but none has been seen", kModel);
     }
     return;
   }
@@ -109,7 +109,7 @@ void ContinualGP::Checkpoint::validate() const {
   if (!options.find_kernel) options.start.kernel.check_dimension(D);
   if (!warming_up() &&
       theta.kernel.num_parameters() != predictor->state().kernel.num_parameters()) {
-    invalid("{}: the kernel has {} parameters, but must have {} as that of the state", kWhere,
+    invalid("{}: the kernel has {} parameters, but must have {} as that of the state", kModel,
             theta.kernel.num_parameters(), predictor->state().kernel.num_parameters());
   }
   check_scaling(options, predictor->scaling());
