@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ample/bound.h"
+#include "ample/metrics.h"
 #include "check.h"
 #include "start_search.h"
 #include "stopwatch.h"
@@ -226,6 +227,9 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
       update.select(!few);
       update.absorb(!few);
       report = update.report(before->batches + 1, X.rows());
+      if (options.reservoir > 0 && before->predictor) {
+        report.coverage = coverage(y, before->predictor->predict(X, Target::observation), 0.95);
+      }
       report.warnings = warnings(*before, report, rows);
       if (late) {
         report.warnings.push_back(

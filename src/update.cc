@@ -61,15 +61,6 @@ double fit_rounding(const State& old, const Matrix& X, Index M) {
   return 0.5 * kUnit * static_cast<double>(M) * old.kernel.diagonal(X).sum() / old.noise_variance;
 }
 
-/// The share of targets inside the 95 % intervals of the predictions.
-double share_covered(const Predictor& predictor, const MatrixRef& X, const VectorRef& y) {
-  constexpr double kNormal = 1.959963984540054;  // the quantile
-  const Prediction p = predictor.predict(X, Target::observation);
-  const auto distance = (y - p.mean).array().abs();
-  return static_cast<double>((distance <= kNormal * p.variance.array().sqrt()).count()) /
-         static_cast<double>(y.size());
-}
-
 /// The rows with the weight that the points chosen can bear. Of row n a variance of
 /// r_n = k_nn − ‖v_n‖² is beyond them; within the guarantee that is next to nothing, but a cap may
 /// leave much. The bound would raise the noise for that; the reservoir's evidence, which knows no
@@ -119,7 +110,6 @@ const State& Update::old() const { return own_old_ ? *own_old_ : base_->state();
 void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights) {
   if (base_) {
     scaling_ = base_->scaling();
-    if (options_.reservoir > 0) report_.coverage = share_covered(*base_, X, y);
   } else {
     if (!options_.find_kernel) theta_.kernel.check_dimension(X.cols());
     scaling_ = first_scaling(options_, X, y);

@@ -25,7 +25,7 @@ class Update {
   Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
          const TargetStatistics& base_targets, const ShouldStop& should_stop);
 
-  /// Scales the batch, and says how well the model foresaw it.
+  /// Scales the batch.
   void prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights);
 
   /// Finds the hyperparameters that do not need the bound, and carries the past to them: a kernel

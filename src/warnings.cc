@@ -72,15 +72,16 @@ void about_units(const Reservoir& rows, std::vector<std::string>& out) {
   check(rows.y, "the target");
 }
 
-void about_predictions(const BatchReport& report, Index rows, std::vector<std::string>& out) {
-  if (report.coverage && rows >= kFewRows && (*report.coverage < 0.85)) {
+void about_predictions(const BatchReport& report, std::vector<std::string>& out) {
+  if (report.rows < kFewRows) return;
+  if (report.coverage && *report.coverage < 0.85) {
     out.push_back(
         fmt::format("only {:.0f} % of this batch lay in its 95 % intervals: the data have "
                     "changed, or come in an order that hides what follows",
                     100.0 * *report.coverage));
   }
-  if (report.optimum && report.noise_bound && rows >= kFewRows &&
-      *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(rows)) {
+  if (report.optimum && report.noise_bound &&
+      *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(report.rows)) {
     out.emplace_back("the model explains nothing of this batch: the inputs do not tell the target");
   }
 }
@@ -94,7 +95,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
   about_bounds(before.options.start, report, out);
   if (!rows.base) about_scaling(rows, out);
   if (report.refitted) about_units(before.reservoir, out);
-  about_predictions(report, rows.X.rows(), out);
+  about_predictions(report, out);
   return out;
 }
 

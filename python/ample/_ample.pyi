@@ -311,6 +311,9 @@ class BatchReport:
     def gap(self) -> float | None: ...
 
     @property
+    def rounding(self) -> float: ...
+
+    @property
     def elbo(self) -> float: ...
 
     @property
@@ -327,9 +330,6 @@ class BatchReport:
 
     @property
     def relearnt(self) -> bool: ...
-
-    @property
-    def rounding(self) -> float: ...
 
     @property
     def pruned_nats(self) -> float: ...

@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ._ample import ContinualGP, Kernel, SquaredExponential, Vips, out_of_the_box
+from ._ample import (
+    ContinualGP,
+    Kernel,
+    SelectionMethod,
+    SquaredExponential,
+    Vips,
+    out_of_the_box,
+)
 
 # What a model is made with and cannot change afterwards. The seed has a name of its own in each.
 _PARAMETERS = (
@@ -77,19 +84,18 @@ _VIPS = ("delta", "max_inducing", "choose")
 
 
 def _selection(estimator: Any, as_it_comes: bool) -> Any:
+    given = {name: getattr(estimator, name) for name in _VIPS if getattr(estimator, name) is not None}
     if estimator.selection is None:
+        if not as_it_comes:
+            return Vips(**given)
         common: Any = out_of_the_box()["selection"]
-        settings = dict(common.settings) if as_it_comes else {}
-        for name in _VIPS:
-            if getattr(estimator, name) is not None:
-                settings[name] = getattr(estimator, name)
-        if "max_inducing" in settings:
-            settings["max_inducing"] = int(settings["max_inducing"])
-        return Vips(**settings)
-    for name in _VIPS:
-        if getattr(estimator, name) is not None:
-            raise ValueError(
-                f"{name} is {getattr(estimator, name)!r}, but is only for VIPS: with selection = "
-                f"{estimator.selection!r}, leave it out"
-            )
+        checked = Vips(**given).settings
+        # Settings are numbers, and one at its default is left out.
+        changed = {name: checked.get(name, 0.0) for name in given}
+        return SelectionMethod(common.name, **{**common.settings, **changed})
+    for name, value in given.items():
+        raise ValueError(
+            f"{name} is {value!r}, but is only for VIPS: with selection = "
+            f"{estimator.selection!r}, leave it out"
+        )
     return estimator.selection

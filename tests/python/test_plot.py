@@ -43,7 +43,7 @@ def test_posterior_draws_the_mean_and_the_inducing_points(model):
     np.testing.assert_array_equal(points.get_offsets()[:, 0], model.gp_.inducing_inputs[:, 0])
     prices = model.gp_.prices()
     assert np.argmax(points.get_array()) == np.argmax(prices)
-    assert points.get_array().min() >= min(prices.max() / 1000, prices.min())
+    assert points.get_array().min() >= min(1e-3 * prices.max(), prices.min())
     np.testing.assert_array_equal(lines["data"].get_ydata(), [2.0])
 
 
