@@ -13,6 +13,7 @@ from ample import plot
 
 @pytest.fixture(autouse=True)
 def close_figures():
+    plt.close("all")  # of the examples in docstrings
     yield
     plt.close("all")
 
