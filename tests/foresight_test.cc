@@ -54,5 +54,22 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   EXPECT_FALSE(contradict(theta, past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
 }
 
+// A smooth model cannot bend as this function does, so with the old rows it foresees the new ones
+// badly; but nothing is known of the new place that could be wrong. Control: were the same rows where
+// the old ones are, they would contradict them.
+TEST(Contradict, NothingIsWrongWithThePastAtANewPlace) {
+  const Hyperparameters theta{.kernel = SquaredExponential{.variance = 4.0, .lengthscale = 5.0},
+                              .noise_variance = 1e-4};
+  const Vector x = Vector::LinSpaced(100, -3.0, 0.0);
+  const Vector beyond = Vector::LinSpaced(100, 0.01, 3.0);
+  const Vector y = 5.0 - 2.0 * beyond.array();
+  EXPECT_FALSE(contradict(theta, x, x, beyond, y, 3.0));
+  EXPECT_TRUE(contradict(theta, x, x, x, y, 3.0));
+  // An input of two values has no ends.
+  Matrix X(100, 2);
+  X << x, Vector::LinSpaced(100, 0.0, 99.0).unaryExpr([](double i) { return std::fmod(i, 2.0); });
+  EXPECT_TRUE(contradict(theta, X, x, X, y, 3.0));
+}
+
 }  // namespace
 }  // namespace ample
