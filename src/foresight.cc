@@ -62,8 +62,8 @@ bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const Vect
   y << y_old, y_new(given);
   const Matrix X_test = X_new(asked, Eigen::all);
   const Vector y_test = y_new(asked);
-  // Where the noise is not what it was, and where a model is a little wrong everywhere, it does with
-  // more.
+  // Where the noise is not what it was, and where a model is a little wrong everywhere, it does
+  // with more.
   const auto best = [&](const MatrixRef& X_given, const VectorRef& y_given) {
     double density = kImpossible;
     for (const double factor : {1.0, 10.0, 100.0, 1000.0, 10000.0}) {

@@ -13,8 +13,9 @@ namespace ample {
 /// Whether old rows and new ones contradict each other: with the old rows, every other new row is
 /// foreseen from the rest of them so much worse that more than half of what the rest tells is lost,
 /// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
-/// that is seen at a new place does not: if most new rows lie at the ends of an input's old range or
-/// beyond, the past is about other places. O((R + N)³); of more than 1000 new rows it looks at some.
+/// that is seen at a new place does not: if most new rows lie at the ends of an input's old range
+/// or beyond, the past is about other places. O((R + N)³); of more than 1000 new rows it looks at
+/// some.
 [[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
                               const VectorRef& y_old, const MatrixRef& X_new,
                               const VectorRef& y_new, double nats);

@@ -55,8 +55,8 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
 }
 
 // A smooth model cannot bend as this function does, so with the old rows it foresees the new ones
-// badly; but nothing is known of the new place that could be wrong. Control: were the same rows where
-// the old ones are, they would contradict them.
+// badly; but nothing is known of the new place that could be wrong. Control: were the same rows
+// where the old ones are, they would contradict them.
 TEST(Contradict, NothingIsWrongWithThePastAtANewPlace) {
   const Hyperparameters theta{.kernel = SquaredExponential{.variance = 4.0, .lengthscale = 5.0},
                               .noise_variance = 1e-4};
