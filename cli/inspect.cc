@@ -143,20 +143,21 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
   for (const auto& [name, value] : options.selection.settings()) {
     selection += fmt::format(", {} {}", name, value);
   }
+  std::string points = fmt::format("{}", model.size());
+  if (const auto prices = price_quantiles(model)) {
+    points += fmt::format(
+        ", worth {:.3g} to {:.3g} nats each, a quarter below {:.3g}, half "
+        "below {:.3g}, three quarters below {:.3g}",
+        prices->least, prices->most, prices->lower, prices->median, prices->upper);
+  }
   Pairs pairs{
       {"file", fmt::format("{} bytes, checksum ok, format {}, written by Ample {}", bytes,
                            snapshot.format_version, snapshot.ample_version)},
       {"rows", fmt::format("{} in {} batches", model.rows_seen(), model.batches())},
       {"rows kept", rows_kept(checkpoint)},
-      {"inducing points", fmt::format("{}", model.size())},
+      {"inducing points", points},
       {"inputs", fmt::format("{}", model.dimension())},
   };
-  if (const auto prices = price_quantiles(model)) {
-    pairs[2].second += fmt::format(
-        ", worth {:.3g} to {:.3g} nats each, a quarter below {:.3g}, half "
-        "below {:.3g}, three quarters below {:.3g}",
-        prices->least, prices->most, prices->lower, prices->median, prices->upper);
-  }
   if (!columns.names.empty()) {
     const auto target = columns.names.end() - 1;
     pairs.back().second += fmt::format(": {}", fmt::join(columns.names.begin(), target, ", "));

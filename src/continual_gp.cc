@@ -270,7 +270,7 @@ Compression ContinualGP::compress_to(Index points) {
 Compression ContinualGP::compress_within(const PruneLimits& limits) {
   const std::shared_ptr<const Checkpoint> before = checkpoint();
   if (!before->predictor) return {};
-  if (before->pending.X.rows() > 0 && !before->pending.base) {
+  if (before->warming_up()) {
     invalid("compress: the model warms up and holds {} of {} rows, but must have begun",
             before->pending.X.rows(), before->options.warm_up);
   }
@@ -280,7 +280,14 @@ Compression ContinualGP::compress_within(const PruneLimits& limits) {
   auto after = std::make_shared<Checkpoint>(*before);
   after->predictor =
       std::make_shared<const Predictor>(std::move(pruned.state), before->predictor->scaling());
-  after->pending = {};  // a refit from the model before them would bring the points back
+  // A refit from the model before the rows pending would bring the points back. If there is none
+  // before, these rows are all there are, and hyperparameters are fitted to them.
+  if (const Pending& rows = before->pending; rows.X.rows() > 0 && !rows.base) {
+    const Scaling& scaling = before->predictor->scaling();
+    after->reservoir.offer(scaling.inputs(rows.X), scaling.targets(rows.y),
+                           before->options.reservoir, before->options.seed);
+  }
+  after->pending = {};
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);
   return done;

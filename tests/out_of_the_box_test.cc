@@ -328,6 +328,18 @@ TEST(OutOfTheBox, WarnsOfWhatAUserShouldKnow) {
   }
 }
 
+TEST(OutOfTheBox, AYoungModelCanBeCompressedAndGoesOn) {
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  learn(gp, table(300, 50), 100);
+  ASSERT_GT(gp.size(), 12);
+  EXPECT_EQ(gp.compress_to(12).inducing, 12);
+  EXPECT_EQ(gp.checkpoint()->reservoir.size(), 300);
+  gp = from_bytes(to_bytes(gp));
+  learn(gp, table(600, 51), 100);
+  const Batch test = table(200, 52);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.15);
+}
+
 TEST(OutOfTheBox, WarnsWhenTheScalingNoLongerFits) {
   const auto last_warnings = [](double factor) {
     ContinualGP gp(small_options());
