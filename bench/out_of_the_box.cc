@@ -117,14 +117,15 @@ int main(int argc, char** argv) {
   Vips vips{.floor = 1e-3, .max_inducing = 1000};
   app.add_option("--delta", vips.delta, "Share of the explainable nats that may be lost");
   app.add_option("--cap", vips.max_inducing, "Most inducing points");
-  app.add_option("--weigh-past", settings.options.weigh_past,
-                 "Whether batches may discount the past");
+  bool never_forget = false;
+  app.add_flag("--never-forget", never_forget, "Batches may not discount the past");
   bool by_variance = false;
   app.add_flag("--by-variance", by_variance, "Choose points by variance instead of by gain");
   app.add_flag("--paper", settings.paper, "The first release's defaults instead");
   CLI11_PARSE(app, argc, argv);
   if (!by_variance) vips.choose = Vips::Choose::gain;
   settings.options.selection = vips;
+  if (never_forget) settings.options.forget = Forgetting::never();
   try {
     for (const std::string& table : tables) run(table, settings);
   } catch (const std::exception& error) {

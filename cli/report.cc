@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -19,6 +20,12 @@ Json to_json(const Value& value) {
   return value;
 }
 Json to_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+/// Four digits say all that a residual tells; a line has many.
+Json to_json(const Vector& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(std::round(1e4 * value) / 1e4);
+  return list;
+}
 Json to_json(SelectionStop stop) { return to_string(stop); }
 
 }  // namespace

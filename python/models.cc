@@ -65,10 +65,25 @@ nb::bytes model_to_bytes(const Model& gp, const Notes& notes) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+/// None, "adaptive", a number of rows, or a Forgetting.
+using ForgetLike = std::variant<std::monostate, Forgetting, double, std::string>;
+
+Forgetting forgetting(const ForgetLike& like) {
+  if (const auto* given = std::get_if<Forgetting>(&like)) return *given;
+  if (const auto* rows = std::get_if<double>(&like)) return Forgetting::after_rows(*rows);
+  if (const auto* rule = std::get_if<std::string>(&like)) {
+    if (*rule == to_string(Forgetting::Rule::adaptive)) return Forgetting::adaptive();
+    throw std::invalid_argument(fmt::format(
+        "ContinualGP: forget is '{}', but must be None, 'adaptive', a number of rows or a Forgetting",
+        *rule));
+  }
+  return Forgetting::never();
+}
+
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
                  bool search_start, bool find_kernel, Index warm_up, Index refit_rows,
-                 Index reservoir, bool weigh_past, double prune, Index refit_every,
+                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
                  int max_evaluations, double gradient_tolerance, double fit_tolerance,
                  std::uint64_t seed) {
   Method method = Method::from(selection);
@@ -77,7 +92,8 @@ Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_
   options.warm_up = warm_up;
   options.refit_rows = refit_rows;
   options.reservoir = reservoir;
-  options.weigh_past = weigh_past;
+  options.forget = forgetting(forget);
+  options.refit_seconds = refit_seconds;
   options.prune = prune;
   if (kernel) options.start.kernel = *kernel;
   options.start.noise_variance = positive(noise_variance);
@@ -116,6 +132,47 @@ void bind_models(nb::module_& m) {
       .def_ro("target_mean", &Scaling::target_mean)
       .def_ro("target_scale", &Scaling::target_scale);
 
+  nb::class_<Forgetting>(m, "Forgetting", R"(
+What a row of the past counts when new ones come.
+
+>>> ample.Forgetting.after_rows(5000)
+Forgetting.after_rows(5000)
+>>> gp = ample.ContinualGP(forget=ample.Forgetting.after_time(3600), prune=0.05)
+>>> report = gp.observe(np.zeros((1, 1)), np.zeros(1), time=0.0)
+>>> report = gp.observe(np.zeros((1, 1)), np.zeros(1), time=3600.0)
+>>> report.past_weight, report.forgot
+(0.5, 'half-life')
+)")
+      .def_static("never", &Forgetting::never, "Every row counts alike, however old.")
+      .def_static("adaptive", &Forgetting::adaptive,
+                  "Each batch decides by its evidence how much of the past to believe.")
+      .def_static("after_rows", &Forgetting::after_rows, "rows"_a,
+                  "A row counts half after so many others.")
+      .def_static("after_time", &Forgetting::after_time, "time"_a,
+                  "A row counts half after so much time, in the units of observe()'s ``time``.")
+      .def("__eq__", [](const Forgetting& a, const Forgetting& b) { return a == b; })
+      .def("__hash__",
+           [](const Forgetting& f) {
+             return nb::hash(nb::make_tuple(static_cast<int>(f.rule), f.by_time(), f.half_life));
+           })
+      .def("__getstate__",
+           [](const Forgetting& f) {
+             return std::tuple(static_cast<int>(f.rule), static_cast<int>(f.clock), f.half_life);
+           })
+      .def("__setstate__",
+           [](Forgetting& f, const std::tuple<int, int, double>& state) {
+             new (&f) Forgetting{static_cast<Forgetting::Rule>(std::get<0>(state)),
+                                 static_cast<Forgetting::Clock>(std::get<1>(state)),
+                                 std::get<2>(state)};
+           })
+      .def("__repr__", [](const Forgetting& f) {
+        if (f.rule != Forgetting::Rule::half_life) {
+          return fmt::format("Forgetting.{}()", to_string(f.rule));
+        }
+        return fmt::format("Forgetting.{}({})", f.by_time() ? "after_time" : "after_rows",
+                           f.half_life);
+      });
+
   nb::class_<Compression>(m, "Compression", "What it cost to make a model smaller.")
       .def_ro("inducing_before", &Compression::inducing_before)
       .def_ro("inducing", &Compression::inducing)
@@ -141,8 +198,9 @@ batches from one refit to the next, 0 for none.
 
 ``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
 before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
-past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
-believe; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
+past are kept to fit hyperparameters to; ``forget`` is None, "adaptive", which lets each batch decide
+how much of the past to believe, a number of rows after which a row counts half, or a ``Forgetting``;
+``refit_seconds`` brings a refit after so long, however few rows have come; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
 has the values of all these that the estimators use when no kernel is given.
 
 >>> rng = np.random.default_rng(0)
@@ -160,18 +218,20 @@ has the values of all these that the estimators use when no kernel is given.
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
              bool search_start, bool find_kernel, Index warm_up, Index refit_rows, Index reservoir,
-             bool weigh_past, double prune, Index refit_every, int max_evaluations,
+             const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
+             int max_evaluations,
              double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
                                         search_start, find_kernel, warm_up, refit_rows, reservoir,
-                                        weigh_past, prune, refit_every, max_evaluations,
+                                        forget, refit_seconds, prune, refit_every, max_evaluations,
                                         gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
           "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
           "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
-          "reservoir"_a = defaults.reservoir, "weigh_past"_a = defaults.weigh_past,
+          "reservoir"_a = defaults.reservoir, "forget"_a = nb::none(),
+          "refit_seconds"_a = defaults.refit_seconds,
           "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
@@ -179,17 +239,20 @@ has the values of all these that the estimators use when no kernel is given.
       .def(
           "observe",
           [](Model& gp, const MatrixRef& X, const VectorRef& y,
-             const std::optional<Vector>& weights, std::optional<double> max_seconds) {
+             const std::optional<Vector>& weights, std::optional<double> max_seconds,
+             std::optional<double> time) {
             ObserveOptions options{.weights = weights.value_or(Vector()),
+                                   .time = time,
                                    .should_stop = stop_on_signal};
             if (max_seconds) options.max_seconds = *max_seconds;
             return gp.change([&](ContinualGP& next) { return next.observe(X, y, options); });
           },
           "X"_a, "y"_a, nb::kw_only(), "weights"_a = nb::none(), "max_seconds"_a = nb::none(),
-          Unlocked(),
+          "time"_a = nb::none(), Unlocked(),
           "Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one "
           "measured with half the noise variance. A fit ends after ``max_seconds``, with the best "
-          "hyperparameters so far.")
+          "hyperparameters so far. ``time`` is that of the latest row, for a model that forgets by "
+          "time.")
       .def(
           "predict",
           [](const Model& gp, const MatrixRef& X, bool observation) {
@@ -301,7 +364,7 @@ has the values of all these that the estimators use when no kernel is given.
         options["warm_up"] = box.warm_up;
         options["refit_rows"] = box.refit_rows;
         options["reservoir"] = box.reservoir;
-        options["weigh_past"] = box.weigh_past;
+        options["forget"] = to_string(box.forget.rule);
         options["prune"] = box.prune;
         return options;
       },

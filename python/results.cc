@@ -63,7 +63,12 @@ auto as_property(nb::class_<Struct>& type) {
 
 nb::dict as_dict(const BatchReport& report) {
   nb::dict out;
-  for_each_report_field([&](const char* name, auto member) { out[name] = shown(report.*member); });
+  for_each_report_field([&](const char* name, auto member) {
+    // A table has one value a field.
+    if constexpr (!std::is_same_v<decltype(member), Vector BatchReport::*>) {
+      out[name] = shown(report.*member);
+    }
+  });
   out["evaluations"] = report.fit.evaluations;
   return out;
 }

@@ -25,6 +25,10 @@ void check_targets(const TargetStatistics& targets) {
         "at most {}",
         kModel, targets.mean, targets.m2, kMostTargetSquares);
   }
+  if (!(targets.weight >= 0.0 && targets.weight <= static_cast<double>(targets.count))) {
+    invalid("{}: {} targets count {}, but must count from 0 to as many", kModel, targets.count,
+            targets.weight);
+  }
   if (targets.count == 0 && spread != 0.0) {
     invalid("{}: no targets have the mean {}, but must have 0", kModel, targets.mean);
   }
@@ -60,7 +64,8 @@ void check_reservoir(const Checkpoint& model, Index D) {
   check_columns(kModel, "the reservoir", rows.X.cols(), D, "the model's input dimension");
   check_rows(kModel, "the reservoir's y", rows.y.size(), rows.size(), "the rows of its X");
   if (rows.size() > model.options.reservoir || rows.seen < rows.size() ||
-      rows.seen > model.targets.count || rows.fitted > rows.seen) {
+      rows.seen > model.targets.count || rows.fitted > rows.seen ||
+      !(rows.weight >= 0.0 && rows.weight <= static_cast<double>(rows.seen))) {
     invalid("{}: the reservoir has {} of {} rows, but must have at most {} of {}", kModel,
             rows.size(), rows.seen, model.options.reservoir, model.targets.count);
   }
@@ -74,6 +79,11 @@ void check_pending(const Checkpoint& model, Index D) {
   check_rows(kModel, "the y pending", rows.y.size(), waiting, "the rows of its X");
   if (const double most = rows.X.cwiseAbs().maxCoeff(); !(most <= kMostInput)) {
     invalid("{}: an input pending is {}, but must be at most {}", kModel, most, kMostInput);
+  }
+  if (rows.known < 0 || rows.known > waiting || rows.recent < 0 || rows.recent > waiting ||
+      !(rows.recent_chi_squared >= 0.0) || !std::isfinite(rows.recent_chi_squared)) {
+    invalid("{}: of {} rows pending {} are known and {} are recent, but must be of them", kModel,
+            waiting, rows.known, rows.recent);
   }
   const Index before = rows.base ? rows.base_targets.count : 0;
   if (before != model.targets.count - waiting) {
@@ -98,6 +108,15 @@ void ContinualGP::Checkpoint::validate() const {
             batches, targets.count);
   }
   check_targets(targets);
+  if (fitted_rows < 0 || fitted_rows > targets.count) {
+    invalid("{}: hyperparameters were fitted to {} rows, but must be to at most {}", kModel,
+            fitted_rows, targets.count);
+  }
+  for (const std::optional<double>& moment : {time, pending.since}) {
+    if (moment && !std::isfinite(*moment)) {
+      invalid("{}: its time is {}, but must be finite", kModel, *moment);
+    }
+  }
   if (!predictor) {
     if (reservoir.size() > 0 || pending.X.rows() > 0) {
       invalid("{}: rows are kept, but none has been seen", kModel);

@@ -5,126 +5,15 @@
 #include <limits>
 #include <utility>
 
-#include "ample/bound.h"
-#include "ample/metrics.h"
 #include "check.h"
-#include "start_search.h"
+#include "observation.h"
 #include "stopwatch.h"
-#include "update.h"
-#include "warnings.h"
 
 namespace ample {
 namespace {
 
 using Checkpoint = ContinualGP::Checkpoint;
 using Pending = ContinualGP::Pending;
-
-// How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up costs
-// an exact model of all rows held.
-constexpr Index kLongestWarmUp = 5;
-
-void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
-                 const VectorRef& weights) {
-  if (X.rows() == 0) invalid("observe: X has no rows");
-  check_rows("observe", "y", y.size(), X.rows(), "the rows of X");
-  check_finite("observe", "X", X);
-  check_finite("observe", "y", y);
-  if (model.predictor) {
-    check_columns("observe", "X", X.cols(), model.predictor->dimension(), "as in the first batch");
-  }
-  if (weights.size() > 0) static_cast<void>(Sites(y, weights));
-  if (const double most = X.size() > 0 ? X.cwiseAbs().maxCoeff() : 0.0; most > kMostInput) {
-    throw NumericalError(fmt::format(
-        "observe: an input is {}, expected at most {}; rescale the data", most, kMostInput));
-  }
-}
-
-/// The rows that wait, and those of a batch.
-Pending with_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
-                   const VectorRef& weights) {
-  Pending all = model.pending;
-  const Index before = all.X.rows();
-  if (before == 0) {
-    // What the model is now is what these rows come on top of.
-    all.base = model.predictor;
-    all.base_targets = model.targets;
-  }
-  const bool weighted = weights.size() > 0 || all.weights.size() > 0;
-  if (weighted && all.weights.size() == 0) all.weights = Vector::Ones(before);
-  all.X.conservativeResize(before + X.rows(), X.cols());
-  all.y.conservativeResize(before + X.rows());
-  all.X.bottomRows(X.rows()) = X;
-  all.y.tail(X.rows()) = y;
-  if (weighted) {
-    all.weights.conservativeResize(before + X.rows());
-    all.weights.tail(X.rows()) = weights.size() > 0 ? Vector(weights) : Vector::Ones(X.rows());
-  }
-  return all;
-}
-
-bool is_constant(const Vector& y) { return (y.array() == y[0]).all(); }
-
-/// Whether a model that has not begun should wait for more than these rows.
-bool should_wait(const ContinualGPOptions& options, const Pending& rows) {
-  const Index enough = options.warm_up;
-  if (rows.X.rows() < enough) return true;
-  return enough > 0 && is_constant(rows.y) && rows.X.rows() < kLongestWarmUp * enough;
-}
-
-/// Whether a batch that brings the rows pending to `rows` is learnt on top of the model as it is,
-/// with θ held. If not, all rows pending are learnt anew, on top of the model before the first.
-bool is_few(const Checkpoint& model, const Pending& rows) {
-  const Index before = model.pending.X.rows();
-  const Index refit_rows = model.options.refit_rows;
-  if (refit_rows == 0) return false;
-  if (rows.base) return rows.X.rows() < refit_rows;
-  if (!model.predictor || model.warming_up()) return false;
-  return rows.X.rows() < model.options.reservoir &&
-         before / refit_rows == rows.X.rows() / refit_rows;
-}
-
-/// An exact model of the rows held, every one an inducing point.
-Checkpoint hold(const Checkpoint& model, Pending rows) {
-  Checkpoint held = model;
-  const Index D = rows.X.cols();
-  const Scaling scaling = first_scaling(model.options, rows.X, rows.y);
-  scaling.check(D);
-  const Matrix X = scaling.inputs(rows.X);
-  const Vector targets = scaling.targets(rows.y);
-  const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
-  Hyperparameters theta = model.options.start;
-  if (model.options.find_kernel) {
-    theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
-    theta = search_lengthscales(theta, X, sites);
-  }
-  OnlineBound bound(std::vector<const State*>{}, X, sites);
-  if (!bound.factorize(theta.kernel, theta.noise(), X)) {
-    throw NumericalError("observe: the rows held cannot be factorised; standardise the data");
-  }
-  held.theta = theta;
-  held.targets = {};
-  held.targets.observe(targets);
-  held.predictor = std::make_shared<const Predictor>(bound.absorb(), scaling);
-  held.batches = model.batches + 1;
-  held.pending = std::move(rows);
-  held.pending.base = nullptr;
-  held.pending.base_targets = {};
-  return held;
-}
-
-BatchReport report_of_waiting(const Checkpoint& held, Index rows) {
-  BatchReport report;
-  report.batch = held.batches;
-  report.rows = rows;
-  report.rows_seen = held.pending.X.rows();
-  report.inducing = held.predictor->size();
-  report.stop = SelectionStop::warm_up;
-  const State& state = held.predictor->state();
-  report.kernel = state.kernel.to_string();
-  report.noise_variance = state.noise_variance;
-  report.jitter = state.jitter;
-  return report;
-}
 
 }  // namespace
 
@@ -135,7 +24,7 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.warm_up = 100;
   options.refit_rows = 500;
   options.reservoir = 1000;
-  options.weigh_past = true;
+  options.forget = Forgetting::adaptive();
   options.prune = 0.05;
   options.selection = Vips{.floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
   return options;
@@ -153,6 +42,10 @@ void ContinualGPOptions::validate() const {
        {std::pair{"warm_up", warm_up}, {"refit_rows", refit_rows}, {"reservoir", reservoir}}) {
     if (value < 0) invalid("{}: {} is {}, but must be 0 or more", kWhere, name, value);
   }
+  if (!(refit_seconds >= 0.0) || !std::isfinite(refit_seconds)) {
+    invalid("{}: refit_seconds is {}, but must be 0 or more, and finite", kWhere, refit_seconds);
+  }
+  forget.validate(kWhere);
   if (!(prune >= 0.0) || !std::isfinite(prune)) {
     invalid("{}: prune is {}, but must be 0 or more, and finite", kWhere, prune);
   }
@@ -160,10 +53,6 @@ void ContinualGPOptions::validate() const {
     invalid("{}: fit_tolerance is {}, but must be 0 or more, and finite", kWhere, fit_tolerance);
   }
   if (const auto* given = std::get_if<Scaling>(&scaling)) given->check(given->input_mean.size());
-}
-
-bool ContinualGP::Checkpoint::warming_up() const {
-  return pending.X.rows() > 0 && !pending.base && should_wait(options, pending);
 }
 
 ContinualGP::ContinualGP(const ContinualGPOptions& options)
@@ -174,7 +63,9 @@ ContinualGP::ContinualGP(const ContinualGPOptions& options)
                              .batches = 0,
                              .curvature = {},
                              .reservoir = {},
-                             .pending = {}}) {}
+                             .pending = {},
+                             .fitted_rows = 0,
+                             .time = {}}) {}
 
 ContinualGP::ContinualGP(Checkpoint checkpoint) {
   if (checkpoint.warming_up() && !checkpoint.predictor) {
@@ -196,62 +87,23 @@ ContinualGP& ContinualGP::operator=(const ContinualGP& other) {
 
 BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
                                  const ObserveOptions& call) {
+  using Clock = std::chrono::steady_clock;
   const std::shared_ptr<const Checkpoint> before = checkpoint();
-  const ContinualGPOptions& options = before->options;
-  check_batch(*before, X, y, call.weights);
-  if (!(call.max_seconds > 0.0)) {
-    invalid("observe: max_seconds is {}, but must be positive", call.max_seconds);
-  }
   const Stopwatch watch;
   bool late = false;
   const ShouldStop should_stop = [&] {
     late = late || watch.seconds() > call.max_seconds;
     return late || (call.should_stop && call.should_stop());
   };
-  Pending rows = with_batch(*before, X, y, call.weights);
-  BatchReport report;
-  std::shared_ptr<const Checkpoint> after;
-  if (!rows.base && should_wait(options, rows)) {
-    after = std::make_shared<const Checkpoint>(hold(*before, std::move(rows)));
-    report = report_of_waiting(*after, X.rows());
-  } else {
-    const auto learn = [&](bool few) {
-      Update update(*before, few ? before->predictor : rows.base,
-                    few ? before->targets : rows.base_targets, should_stop);
-      if (few) {
-        update.prepare(X, y, call.weights);
-      } else {
-        update.prepare(rows.X, rows.y, rows.weights);
-        update.replay();
-      }
-      update.select(!few);
-      update.absorb(!few);
-      report = update.report(before->batches + 1, X.rows());
-      if (options.reservoir > 0 && before->predictor) {
-        report.coverage = coverage(y, before->predictor->predict(X, Target::observation), 0.95);
-      }
-      report.warnings = warnings(*before, report, rows);
-      if (late) {
-        report.warnings.push_back(
-            fmt::format("the fit ended at its limit of {} seconds", call.max_seconds));
-      }
-      return update.commit();
-    };
-    const bool few = is_few(*before, rows);
-    try {
-      Checkpoint next = learn(few);
-      const bool young = !rows.base && rows.X.rows() < options.reservoir;
-      if (young) next.reservoir = {};  // every row is pending
-      if (few || young) next.pending = std::move(rows);
-      after = std::make_shared<const Checkpoint>(std::move(next));
-    } catch (const NumericalError& error) {
-      // Rows that cannot be learnt anew, all at once, must not block those that come: what the
-      // model already knows of them stays.
-      if (few || before->pending.X.rows() == 0 || before->warming_up()) throw;
-      after = std::make_shared<const Checkpoint>(learn(true));
-      report.warnings.push_back(fmt::format("no refit after this batch: {}", error.what()));
-    }
+  const double longest = before->options.refit_seconds;
+  const bool overdue = longest > 0.0 && Clock::now() - refitted_ > std::chrono::duration<double>(longest);
+  auto [model, report] = Observation(*before, X, y, call, should_stop, overdue).learn();
+  if (late) {
+    report.warnings.push_back(
+        fmt::format("the fit ended at its limit of {} seconds", call.max_seconds));
   }
+  if (report.refitted) refitted_ = Clock::now();
+  auto after = std::make_shared<const Checkpoint>(std::move(model));
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);
   return report;

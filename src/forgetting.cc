@@ -1,5 +1,6 @@
 #include "ample/forgetting.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -17,6 +18,33 @@ void check_gamma(const char* where, double gamma) {
 }
 
 }  // namespace
+
+double Forgetting::weight_after(double elapsed) const {
+  return rule == Rule::half_life ? std::exp2(-std::max(elapsed, 0.0) / half_life) : 1.0;
+}
+
+void Forgetting::validate(std::string_view where) const {
+  if (rule != Rule::half_life) {
+    if (half_life == 0.0 && clock == Clock::rows) return;
+    invalid("{}: the half-life is {}, but must be left out with the rule {}", where, half_life,
+            to_string(rule));
+  }
+  if (!(half_life > 0.0) || !std::isfinite(half_life)) {
+    invalid("{}: the half-life is {}, but must be positive and finite", where, half_life);
+  }
+}
+
+std::string_view to_string(Forgetting::Rule rule) {
+  switch (rule) {
+    case Forgetting::Rule::never:
+      return "never";
+    case Forgetting::Rule::adaptive:
+      return "adaptive";
+    case Forgetting::Rule::half_life:
+      return "half-life";
+  }
+  AMPLE_ASSERT(false);
+}
 
 State temper(const State& state, double gamma) {
   check_gamma("temper", gamma);

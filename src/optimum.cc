@@ -33,8 +33,8 @@ Matrix what_old_points_leave(const State& old, const MatrixRef& X, const MatrixR
 }
 
 /// log N(t; Uᵀw, S + UᵀU + Λ⁻¹) with U = L_D⁻¹V, the old posterior's part   (3)
-std::optional<double> log_density(const State& old, double noise_variance, const Sites& sites,
-                                  const MatrixRef& Vt, Matrix S) {
+std::optional<PredictiveDensity> density(const State& old, double noise_variance,
+                                         const Sites& sites, const MatrixRef& Vt, Matrix S) {
   if (sites.weighted()) {
     S.diagonal().array() += noise_variance / sites.weight.array();
   } else {
@@ -47,24 +47,37 @@ std::optional<double> log_density(const State& old, double noise_variance, const
     outer(1.0, Ut, 1.0, S);
     e.noalias() -= Ut * old.w;
   }
+  PredictiveDensity out;
+  out.residual = e.array() / S.diagonal().array().sqrt();
   if (!cholesky(S)) return std::nullopt;
   solve(S, Op::none, e);
-  const double value = -0.5 * static_cast<double>(sites.size()) * std::log(2.0 * std::numbers::pi) -
-                       sum_log_diagonal(S) - 0.5 * e.squaredNorm();
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  out.chi_squared = e.squaredNorm();
+  out.log_density = -0.5 * static_cast<double>(sites.size()) * std::log(2.0 * std::numbers::pi) -
+                    sum_log_diagonal(S) - 0.5 * out.chi_squared;
+  if (!std::isfinite(out.log_density) || !out.residual.allFinite()) return std::nullopt;
+  return out;
+}
+
+std::optional<double> value_of(const std::optional<PredictiveDensity>& density) {
+  return density ? std::optional(density->log_density) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites) {
+std::optional<PredictiveDensity> predictive_density(const State& old, const MatrixRef& X,
+                                                    const Sites& sites) {
   check_batch(old, X, sites);
-  return optimum(old, X, sites, whiten(old, X));
+  return predictive_density(old, X, sites, whiten(old, X));
 }
 
-std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites,
-                              const MatrixRef& Vt) {
+std::optional<PredictiveDensity> predictive_density(const State& old, const MatrixRef& X,
+                                                    const Sites& sites, const MatrixRef& Vt) {
   check_batch(old, X, sites);
-  return log_density(old, old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt));
+  return density(old, old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt));
+}
+
+std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites) {
+  return value_of(predictive_density(old, X, sites));
 }
 
 std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X, const Sites& sites,
@@ -72,8 +85,8 @@ std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X, c
   check_batch(old, X, sites);
   if (!(factor > 0.0)) invalid("optimum: the noise's factor is {}, but must be positive", factor);
   const Matrix Vt = whiten(old, X);
-  return log_density(old, factor * old.noise_variance, sites, Vt,
-                     what_old_points_leave(old, X, Vt));
+  return value_of(density(old, factor * old.noise_variance, sites, Vt,
+                          what_old_points_leave(old, X, Vt)));
 }
 
 std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,
@@ -97,7 +110,7 @@ std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, 
   const double residual = sites.weighted() ? missing.dot(sites.weight) : missing.sum();
   S.diagonal().array() -= jitter;
   S.triangularView<Eigen::Lower>() += jitter * jitter * P;
-  const auto value = log_density(old, old.noise_variance, sites, Vt, std::move(S));
+  const auto value = value_of(density(old, old.noise_variance, sites, Vt, std::move(S)));
   if (!value) return std::nullopt;
   return *value - 0.5 * residual / old.noise_variance;
 }

@@ -69,6 +69,8 @@ class ReferenceValue {
   }
 
   [[nodiscard]] bool is_optimum() const { return !schedule_ && std::isfinite(value_); }
+  /// Of the batch, if L* was computed.
+  [[nodiscard]] const std::optional<PredictiveDensity>& density() const { return density_; }
 
   /// L*_ε (9′), what every point of the batch reaches.
   [[nodiscard]] std::optional<double> with_jitter() const {
@@ -81,10 +83,11 @@ class ReferenceValue {
  private:
   void use_optimum() {
     schedule_ = false;
-    const auto best = pool_ == Vips::Pool::batch ? optimum(p_.old, p_.X, p_.sites, search_.Vt_old())
-                                                 : optimum(p_.old, p_.X, p_.sites);
-    if (best) {
-      value_ = *best;
+    density_ = pool_ == Vips::Pool::batch
+                   ? predictive_density(p_.old, p_.X, p_.sites, search_.Vt_old())
+                   : predictive_density(p_.old, p_.X, p_.sites);
+    if (density_) {
+      value_ = density_->log_density;
     } else if (pool_ == Vips::Pool::batch) {
       // K_ff + σ² I is beyond Cholesky; Û′ factorises only matrices with eigenvalues from 1 up.
       schedule_ = true;
@@ -99,6 +102,7 @@ class ReferenceValue {
   double optimum_cost_;
   Index next_ = 0;
   double value_ = kUnbounded;
+  std::optional<PredictiveDensity> density_;
 };
 
 /// Takes points while the gap exceeds α.
@@ -172,6 +176,7 @@ class Growth {
     Selection selection = std::move(search_).selection(taken, stop);
     selection.keep_to(vips_.max_inducing);
     selection.noise_bound = noise_;
+    selection.density = reference_.density();
     // Else neither L* nor a bound on it could be computed: the gap is unknown, every point was
     // taken.
     if (std::isfinite(best_)) {

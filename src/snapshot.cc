@@ -28,8 +28,9 @@ namespace ample {
 namespace {
 
 constexpr std::string_view kFormat = "ample-model";
-// 2 holds the factor of I + A too, which 1 left to be computed.
-constexpr int kFormatVersion = 3;
+// 2 holds the factor of I + A too, which 1 left to be computed; 3 when a reservoir was last fitted;
+// 4 what the past counts, and how surprising the latest rows were.
+constexpr int kFormatVersion = 4;
 
 constexpr std::string_view kStartPrefix = "start.";
 constexpr std::string_view kSettingPrefix = "selection.";
@@ -42,6 +43,9 @@ constexpr Index kLargestCount = Index{1} << 52;
 constexpr std::string_view kScalingNone = "none";
 constexpr std::string_view kScalingFirstBatch = "first-batch";
 constexpr std::string_view kScalingGiven = "given";
+
+constexpr std::string_view kClockRows = "rows";
+constexpr std::string_view kClockTime = "time";
 
 std::string_view scaling_text(const ContinualGPOptions& options) {
   if (std::holds_alternative<Scaling>(options.scaling)) return kScalingGiven;
@@ -89,7 +93,10 @@ void write(Writer& out, const ContinualGPOptions& options) {
   out.number("warm_up", options.warm_up);
   out.number("refit_rows", options.refit_rows);
   out.number("reservoir", options.reservoir);
-  out.flag("weigh_past", options.weigh_past);
+  out.number("refit_seconds", options.refit_seconds);
+  out.text("forget", to_string(options.forget.rule));
+  out.text("forget.clock", options.forget.by_time() ? kClockTime : kClockRows);
+  out.number("forget.half_life", options.forget.half_life);
   out.number("prune", options.prune);
   out.number("refit_every", options.refit_every);
   out.text("standardize", scaling_text(options));
@@ -124,6 +131,7 @@ void write(Writer& out, const State& state, const std::string& prefix) {
 
 void write(Writer& out, const TargetStatistics& targets, const std::string& prefix) {
   out.number(prefix + "rows_seen", targets.count);
+  out.number(prefix + "targets.weight", targets.weight);
   out.number(prefix + "targets.mean", targets.mean);
   out.number(prefix + "targets.m2", targets.m2);
 }
@@ -134,6 +142,7 @@ void write(Writer& out, const Reservoir& reservoir) {
   out.vector("reservoir_y", reservoir.y);
   out.number("reservoir.seen", reservoir.seen);
   out.number("reservoir.fitted", reservoir.fitted);
+  out.number("reservoir.weight", reservoir.weight);
 }
 
 void write(Writer& out, const ContinualGP::Pending& pending) {
@@ -141,6 +150,10 @@ void write(Writer& out, const ContinualGP::Pending& pending) {
   out.matrix("pending_X", pending.X);
   out.vector("pending_y", pending.y);
   if (pending.weights.size() > 0) out.vector("pending_weights", pending.weights);
+  if (pending.since) out.number("pending.since", *pending.since);
+  out.number("pending.known", pending.known);
+  out.number("pending.recent", pending.recent);
+  out.number("pending.recent_chi_squared", pending.recent_chi_squared);
   if (!pending.base) return;
   write(out, pending.base->state(), kBasePrefix);
   write(out, pending.base_targets, kBasePrefix);
@@ -172,6 +185,8 @@ TensorFile to_file(const ContinualGP::Checkpoint& model, const Notes& notes) {
   write(out, model.options);
   write(out, model.theta, "");
   out.number("batches", model.batches);
+  out.number("fitted_rows", model.fitted_rows);
+  if (model.time) out.number("time", *model.time);
   write(out, model.targets, "");
   write(out, model.reservoir);
   write(out, model.pending);
@@ -252,6 +267,7 @@ class Reader {
     return value;
   }
 
+  [[nodiscard]] bool has_text(const std::string& key) const { return file_.metadata.contains(key); }
   [[nodiscard]] bool has_tensor(const std::string& name) const {
     return file_.tensors.contains(name);
   }
@@ -313,6 +329,28 @@ SelectionMethod read_selection(Reader& in, const std::optional<SelectionMethod>&
   return custom ? *custom : make_selection(name, settings);
 }
 
+Forgetting read_forgetting(Reader& in, int format_version) {
+  if (format_version < 4) {
+    return in.flag("weigh_past") ? Forgetting::adaptive() : Forgetting::never();
+  }
+  const std::string rule = in.text("forget");
+  const std::string clock = in.text("forget.clock");
+  const double half_life = in.number("forget.half_life", 0.0);
+  if (clock != kClockRows && clock != kClockTime) {
+    reject("forget.clock is '{}', expected {} or {}", shown(clock), kClockRows, kClockTime);
+  }
+  Forgetting forget{
+      .clock = clock == kClockTime ? Forgetting::Clock::time : Forgetting::Clock::rows,
+      .half_life = half_life};
+  for (const auto known :
+       {Forgetting::Rule::never, Forgetting::Rule::adaptive, Forgetting::Rule::half_life}) {
+    if (rule != to_string(known)) continue;
+    forget.rule = known;
+    return forget;
+  }
+  reject("forget is '{}', expected never, adaptive or half-life", shown(rule));
+}
+
 ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>& custom,
                                 int format_version) {
   constexpr int kMost = std::numeric_limits<int>::max();
@@ -325,7 +363,8 @@ ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>
     options.warm_up = in.count("warm_up", Index{0}, kLargestCount);
     options.refit_rows = in.count("refit_rows", Index{0}, kLargestCount);
     options.reservoir = in.count("reservoir", Index{0}, kLargestCount);
-    options.weigh_past = in.flag("weigh_past");
+    options.forget = read_forgetting(in, format_version);
+    if (format_version >= 4) options.refit_seconds = in.number("refit_seconds");
     options.prune = in.number("prune");
   }
   options.refit_every = in.count("refit_every", Index{0}, kLargestCount);
@@ -468,9 +507,11 @@ Curvature read_curvature(Reader& in) {
   return curvature;
 }
 
-TargetStatistics read_targets(Reader& in, const std::string& prefix) {
+TargetStatistics read_targets(Reader& in, const std::string& prefix, int format_version) {
   TargetStatistics targets;
   targets.count = in.count(prefix + "rows_seen", Index{0}, kLargestCount);
+  targets.weight = static_cast<double>(targets.count);
+  if (format_version >= 4) targets.weight = in.number(prefix + "targets.weight", 0.0, targets.weight);
   targets.mean = in.number(prefix + "targets.mean");
   targets.m2 = in.number(prefix + "targets.m2", 0.0);
   return targets;
@@ -485,13 +526,17 @@ Reservoir read_reservoir(Reader& in, int format_version) {
   if (format_version >= 3) {
     reservoir.fitted = in.count("reservoir.fitted", Index{0}, reservoir.seen);
   }
+  reservoir.weight = static_cast<double>(reservoir.seen);
+  if (format_version >= 4) {
+    reservoir.weight = in.number("reservoir.weight", 0.0, reservoir.weight);
+  }
   check_shape("reservoir_y", reservoir.y, reservoir.size(), 1);
   if (reservoir.size() == 0) reject("reservoir_X has no rows, expected some");
   return reservoir;
 }
 
 /// The rows alone; what they come on top of is read where the scaling is known.
-ContinualGP::Pending read_pending(Reader& in) {
+ContinualGP::Pending read_pending(Reader& in, int format_version) {
   ContinualGP::Pending pending;
   if (!in.has_tensor("pending_X")) return pending;
   pending.X = in.matrix("pending_X");
@@ -502,6 +547,12 @@ ContinualGP::Pending read_pending(Reader& in) {
     pending.weights = in.vector("pending_weights");
     static_cast<void>(Sites(pending.y, pending.weights));  // throws unless they are weights
   }
+  if (format_version < 4) return pending;
+  const Index N = pending.X.rows();
+  if (in.has_text("pending.since")) pending.since = in.number("pending.since");
+  pending.known = in.count("pending.known", Index{0}, N);
+  pending.recent = in.count("pending.recent", Index{0}, N);
+  pending.recent_chi_squared = in.number("pending.recent_chi_squared", 0.0);
   return pending;
 }
 
@@ -519,11 +570,19 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
   ContinualGP::Checkpoint model{.options = read_options(in, custom, format_version),
                                 .theta = read_hyperparameters(in, ""),
                                 .predictor = nullptr,
-                                .targets = read_targets(in, ""),
+                                .targets = read_targets(in, "", format_version),
                                 .batches = in.count("batches", Index{0}, kLargestCount),
                                 .curvature = read_curvature(in),
                                 .reservoir = read_reservoir(in, format_version),
-                                .pending = read_pending(in)};
+                                .pending = read_pending(in, format_version),
+                                .fitted_rows = 0,
+                                .time = {}};
+  if (format_version >= 4) {
+    model.fitted_rows = in.count("fitted_rows", Index{0}, kLargestCount);
+    if (in.has_text("time")) model.time = in.number("time");
+  } else {
+    model.fitted_rows = std::min(model.reservoir.size(), model.targets.count);
+  }
   const std::string scaling = in.text("standardize");
   if (scaling == kScalingFirstBatch) {
     model.options.scaling = Standardize::first_batch;
@@ -540,7 +599,7 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
       model.pending.base = std::make_shared<const Predictor>(
           read_state(in, model.theta, origin, format_version, kBasePrefix),
           model.predictor->scaling());
-      model.pending.base_targets = read_targets(in, kBasePrefix);
+      model.pending.base_targets = read_targets(in, kBasePrefix, format_version);
     }
     if (scaling == kScalingGiven) model.options.scaling = model.predictor->scaling();
   } else if (scaling == kScalingGiven) {

@@ -17,23 +17,34 @@ void TargetStatistics::observe(const VectorRef& y) {
   const double guess = y.mean();
   const double rest = (y.array() - guess).sum();
   const double m2_batch = (y.array() - guess).square().sum() - rest * rest / n;
-  merge({.count = y.size(), .mean = guess + rest / n, .m2 = std::max(m2_batch, 0.0)});
+  merge({.count = y.size(),
+         .weight = n,
+         .mean = guess + rest / n,
+         .m2 = std::max(m2_batch, 0.0)});
+}
+
+void TargetStatistics::forget(double gamma) {
+  AMPLE_ASSERT(gamma >= 0.0 && gamma <= 1.0);
+  weight *= gamma;
+  m2 *= gamma;
 }
 
 void TargetStatistics::merge(const TargetStatistics& other) {
   if (other.count == 0) return;
-  const auto n_a = static_cast<double>(count);
-  const auto n_b = static_cast<double>(other.count);
+  const double n_a = weight;
+  const double n_b = other.weight;
   const double n = n_a + n_b;
   const double delta = other.mean - mean;
   count += other.count;
+  weight = n;
+  if (n == 0.0) return;  // all forgotten
   mean += delta * (n_b / n);
   m2 += other.m2 + delta * delta * (n_a * n_b / n);
 }
 
 double TargetStatistics::variance() const {
-  if (count < 2) return 0.0;
-  const double unbiased = m2 / static_cast<double>(count - 1);
+  if (weight < 2.0) return 0.0;
+  const double unbiased = m2 / (weight - 1.0);
   // Equal targets leave, after merges, the rounding of the mean: a few (ε · mean)² each.
   const double rounding = std::numeric_limits<double>::epsilon() * mean;
   return unbiased > 16.0 * rounding * rounding ? unbiased : 0.0;

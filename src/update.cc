@@ -36,8 +36,9 @@ constexpr double kNoDensity = -std::numeric_limits<double>::infinity();
 // Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
 constexpr int kReplayEvaluations = 15;
 
-// How many times the rows at the last fit to the reservoir make another worth while.
-constexpr double kGrowthToRefit = 1.25;
+// The share of all rows, by what they count, that has come since the last fit to the reservoir when
+// another is worth while: they have then grown by a quarter.
+constexpr double kShareToRefit = 0.2;
 
 // γ, how much a past row counts, is taken from these; less than 1 only for so many nats.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
@@ -94,16 +95,22 @@ Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, con
 }
 
 Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
-               const TargetStatistics& base_targets, const ShouldStop& should_stop)
+               const TargetStatistics& base_targets, double past_weight,
+               const ShouldStop& should_stop)
     : model_(model),
       options_(model.options),
       should_stop_(should_stop),
       base_(std::move(base)),
       sites_(Vector()),
+      base_targets_(base_targets),
       targets_(base_targets),
       theta_(base_ ? model.theta : model.options.start),
       reservoir_(base_ ? model.reservoir : Reservoir{}),
-      curvature_(base_ ? model.curvature : Curvature{}) {}
+      curvature_(base_ ? model.curvature : Curvature{}),
+      fitted_rows_(base_ ? model.fitted_rows : 0) {
+  report_.past_weight = past_weight;
+  if (past_weight < 1.0) report_.forgot = to_string(Forgetting::Rule::half_life);
+}
 
 const State& Update::old() const { return own_old_ ? *own_old_ : base_->state(); }
 
@@ -121,6 +128,7 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
     throw NumericalError("observe: scaled as the first batch, the data overflow");
   }
   sites_ = weights.size() > 0 ? Sites(targets, weights) : Sites(targets);
+  targets_.forget(report_.past_weight);
   targets_.observe(targets);
   if (!(targets_.m2 + targets_.mean * targets_.mean <= kMostTargetSquares)) {
     throw NumericalError(
@@ -132,6 +140,7 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
 
 void Update::replay() {
   const Stopwatch watch;
+  forget_by_age();
   if (options_.reservoir > 0) {
     reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
   }
@@ -141,7 +150,9 @@ void Update::replay() {
     refit_to_reservoir();
   }
   // The evidence of a tempered past does not know weights.
-  if (base_ && options_.weigh_past && !sites_.weighted()) weigh_past();
+  if (base_ && options_.forget.rule == Forgetting::Rule::adaptive && !sites_.weighted()) {
+    forget_by_evidence();
+  }
   report_.seconds_fit += watch.seconds();
 }
 
@@ -152,6 +163,7 @@ void Update::begin(Roughness roughness) {
     theta_ = std::move(found.theta);
     report_.found_kernel = std::move(found.comparison);
     curvature_ = {};
+    fitted_rows_ = X_.rows();
   } else if (options_.search_start) {
     theta_ = search_lengthscales(theta_, X_, sites_);
   }
@@ -166,13 +178,13 @@ bool Update::may_refit() const {
 
 /// Whether the rows seen have grown enough since the last fit for another to tell more.
 bool Update::reservoir_is_due() const {
-  return options_.reservoir > 0 && may_refit() &&
-         static_cast<double>(reservoir_.seen) >=
-             kGrowthToRefit * static_cast<double>(reservoir_.fitted);
+  const auto since = static_cast<double>(reservoir_.seen - reservoir_.fitted);
+  return options_.reservoir > 0 && may_refit() && since >= kShareToRefit * reservoir_.weight;
 }
 
 void Update::refit_to_reservoir() {
   reservoir_.fitted = reservoir_.seen;
+  fitted_rows_ = reservoir_.size();
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
     FoundKernel now =
@@ -199,7 +211,13 @@ void Update::carry_to(const Hyperparameters& theta) {
   theta_ = theta;
 }
 
-void Update::weigh_past() {
+void Update::forget_by_age() {
+  if (report_.past_weight == 1.0 || !base_) return;
+  reservoir_.forget(report_.past_weight, options_.seed);
+  own_old_.emplace(temper(old(), report_.past_weight));
+}
+
+void Update::forget_by_evidence() {
   choose_past_weight();
   const Reservoir& past = model_.reservoir;
   if (report_.past_weight < 1.0 && past.size() > 0) {
@@ -216,12 +234,25 @@ void Update::weigh_past() {
     }
   }
   if (report_.past_weight == 1.0) return;
-  if (report_.past_weight <= kNextToNothing && options_.reservoir > 0) {
-    reservoir_ = {};
-    reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
-    if (may_refit()) refit_to_reservoir();
+  report_.forgot = to_string(Forgetting::Rule::adaptive);
+  if (report_.past_weight <= kNextToNothing) {
+    drop_reservoir();
+  } else {
+    reservoir_.forget(report_.past_weight, options_.seed);
   }
+  // Without this batch, which is not forgotten.
+  targets_ = base_targets_;
+  targets_.forget(report_.past_weight);
+  targets_.observe(sites_.target);
   own_old_.emplace(temper(old(), report_.past_weight));
+}
+
+/// The rows of the past go with it.
+void Update::drop_reservoir() {
+  if (options_.reservoir == 0) return;
+  reservoir_ = {};
+  reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+  if (may_refit()) refit_to_reservoir();
 }
 
 double Update::nats_to_drop_rows() const {
@@ -287,7 +318,10 @@ void Update::select(bool refit) {
   report_.noise_bound = selection_.noise_bound ? *selection_.noise_bound : noise_bound(problem);
   report_.threshold = selection_.threshold;
   report_.optimum = selection_.optimum;
-  if (!report_.optimum && X_.rows() <= kCheapOptimum) report_.optimum = optimum(old(), X_, sites_);
+  if (!report_.optimum && X_.rows() <= kCheapOptimum) {
+    selection_.density = predictive_density(old(), X_, sites_);
+    if (selection_.density) report_.optimum = selection_.density->log_density;
+  }
   report_.lower_bound = selection_.lower_bound;
   report_.rounding = rounding_error(problem);
   report_.inducing_added = selection_.added;
@@ -312,6 +346,7 @@ void Update::absorb(bool refit) {
   if (refit && options_.reservoir == 0 && options_.refit_every > 0 &&
       model_.batches % options_.refit_every == 0 && (theta_.size() > 0 || selection_.moving)) {
     report_.refitted = true;
+    fitted_rows_ = X_.rows();
     Fitted fitted = fit(bound, started, theta_, Z, selection_.moving, fit_options(Z.rows()),
                         curvature_, should_stop_);
     is_there = fitted.bound_is_there;
@@ -366,6 +401,10 @@ MinimizeOptions Update::fit_options(Index M) const {
   return fit;
 }
 
+std::optional<PredictiveDensity> Update::density() const {
+  return base_ && !own_old_ ? selection_.density : std::nullopt;
+}
+
 BatchReport Update::report(Index batch, Index rows) const {
   BatchReport report = report_;
   report.batch = batch;
@@ -392,7 +431,9 @@ ContinualGP::Checkpoint Update::commit() {
           .batches = model_.batches + 1,
           .curvature = std::move(curvature_),
           .reservoir = std::move(reservoir_),
-          .pending = {}};
+          .pending = {},
+          .fitted_rows = fitted_rows_,
+          .time = {}};
 }
 
 }  // namespace ample

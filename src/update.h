@@ -21,9 +21,10 @@ inline constexpr double kMostInput = 1e300;
 
 class Update {
  public:
-  /// Learns on top of `base`, which is null for the first batch.
+  /// Learns on top of `base`, which is null for the first batch, and of which every row counts
+  /// `past_weight` rows by its age.
   Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
-         const TargetStatistics& base_targets, const ShouldStop& should_stop);
+         const TargetStatistics& base_targets, double past_weight, const ShouldStop& should_stop);
 
   /// Scales the batch.
   void prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights);
@@ -40,6 +41,9 @@ class Update {
   /// too. Then removes the points that are not worth their price.
   void absorb(bool refit);
 
+  /// What `base` predicted for the rows, if select() has computed that.
+  [[nodiscard]] std::optional<PredictiveDensity> density() const;
+
   /// What happened, and the model after the batch.
   [[nodiscard]] BatchReport report(Index batch, Index rows) const;
   [[nodiscard]] ContinualGP::Checkpoint commit();
@@ -52,8 +56,10 @@ class Update {
   [[nodiscard]] bool reservoir_is_due() const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
-  void weigh_past();
+  void forget_by_age();
+  void forget_by_evidence();
   void choose_past_weight();
+  void drop_reservoir();
   [[nodiscard]] double nats_to_drop_rows() const;
   void relearn(const Reservoir& rows);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
@@ -66,12 +72,14 @@ class Update {
   Scaling scaling_;
   Matrix X_;                      // [N,D] in scaled units
   Sites sites_;                   // likewise
+  TargetStatistics base_targets_;
   TargetStatistics targets_;      // this batch's included
   Hyperparameters theta_;         // θ_old, then θ
   std::optional<State> own_old_;  // the past, if it is not that of base_ as it stands
   Reservoir reservoir_;
   Selection selection_;
   Curvature curvature_;
+  Index fitted_rows_;
   std::optional<State> state_;
   BatchReport report_;
 };

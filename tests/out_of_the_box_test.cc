@@ -177,7 +177,7 @@ TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
   const Batch test = batch(101, -1.0);
   EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.3);
   // Control: a model that believes all of its past is in between.
-  options.weigh_past = false;
+  options.forget = Forgetting::never();
   ContinualGP faithful(options);
   for (std::uint64_t b = 0; b < 12; ++b) faithful.observe(batch(b, 1.0).X, batch(b, 1.0).y);
   faithful.observe(changed.X, changed.y);

@@ -33,13 +33,17 @@ struct BatchReport {
   std::string kernel;                 // after the fit, in text form
   double noise_variance = 0.0;        // after the fit
   double jitter = 0.0;
+  std::optional<double> chi_squared;  // how far the batch lay from what the model predicted
+  std::optional<double> p_value;      // the probability of that, or farther, if the model holds
+  Vector residuals;                   // of each row, in predicted deviations, before it was learnt
   double past_weight = 1.0;           // γ: what a row of the past counts from now on
+  std::string forgot;                 // why γ < 1: "half-life" or "adaptive"
   bool relearnt = false;              // the past was learnt anew from the reservoir
   double pruned_nats = 0.0;           // what removing points after the batch cost
   std::optional<double> lost_nats;    // gap + pruned_nats: what the batch lost in all. At unchanged
                                       // hyperparameters, KL[model ‖ q*_n]
   std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
-                                      // learnt; computed with a reservoir only
+                                      // learnt
   std::string found_kernel;           // the candidates compared, if a kernel was found
   std::vector<std::string> warnings;  // what a user should know; one sentence each
   bool refitted = false;
@@ -69,7 +73,11 @@ void for_each_report_field(Visitor&& visit) {
   visit("kernel", &BatchReport::kernel);
   visit("noise_variance", &BatchReport::noise_variance);
   visit("jitter", &BatchReport::jitter);
+  visit("chi_squared", &BatchReport::chi_squared);
+  visit("p_value", &BatchReport::p_value);
+  visit("residuals", &BatchReport::residuals);
   visit("past_weight", &BatchReport::past_weight);
+  visit("forgot", &BatchReport::forgot);
   visit("relearnt", &BatchReport::relearnt);
   visit("pruned_nats", &BatchReport::pruned_nats);
   visit("lost_nats", &BatchReport::lost_nats);

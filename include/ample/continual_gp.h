@@ -10,6 +10,7 @@
 // memory between batches.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <variant>
 
 #include "ample/batch_report.h"
+#include "ample/forgetting.h"
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
 #include "ample/predictor.h"
@@ -67,8 +69,13 @@ struct ContinualGPOptions {
   /// Rows from one refit to the next, for streams of small batches: until so many have come, each
   /// batch is learnt at once with the hyperparameters held. Then all of them are learnt anew, as
   /// one batch, from the model before the first of them; so the cut into batches hardly matters.
+  /// Rows that the model cannot have foreseen do not wait (BatchReport::p_value).
   /// 0: every batch is complete in itself.
   Index refit_rows = 0;
+
+  /// Seconds on the clock from one refit to the next, for streams that are slow: when they have
+  /// passed, the next batch brings one, however few rows have come. 0: rows alone decide.
+  double refit_seconds = 0.0;
 
   /// Rows of the past that are kept, a sample of all, to fit the hyperparameters to by their exact
   /// evidence instead of by the bound: when the rows seen have grown by a quarter, or contradict
@@ -76,9 +83,9 @@ struct ContinualGPOptions {
   /// scaling and kernel found again, so that it does not matter which came first. 0: none is kept.
   Index reservoir = 0;
 
-  /// Let each batch decide by its evidence how much of the past to believe: every past row counts
-  /// γ ≤ 1 rows from then on, where that makes the batch more probable by three nats or more.
-  bool weigh_past = false;
+  /// What a row of the past counts when new ones come (forgetting.h): all, half after so many rows
+  /// or so much time, or as the evidence of each batch has it.
+  Forgetting forget;
 
   /// β: after each batch, remove the cheapest inducing points as long as that costs at most β α
   /// nats in all (pruning.h). The batch then loses at most (1 + β) α. A method at its cap may then
@@ -115,6 +122,9 @@ struct ObserveOptions {
   /// measured with half the noise variance. Empty: all rows alike.
   Vector weights = {};
 
+  /// The time of the latest of these rows, in any units, for a model that forgets by time.
+  std::optional<double> time = {};
+
   /// Ends the fit early, with the best hyperparameters so far; an exception that it throws ends
   /// observe(), with the model as it was.
   ShouldStop should_stop = {};
@@ -146,6 +156,12 @@ class ContinualGP {
     /// The model before the first of them; null if they are all that the model has seen.
     std::shared_ptr<const Predictor> base;
     TargetStatistics base_targets;
+    std::optional<double> since;  // the time of that model, or of the first of them if it is null
+    Index known = 0;              // if it is null: how many of them the last refit knew
+    /// The latest rows, how many and how far off their predictions they were in all: some ten of
+    /// them tell whether the model still holds.
+    Index recent = 0;
+    double recent_chi_squared = 0.0;
   };
 
   /// All that a model is: what it takes to go on as if it had never stopped.
@@ -158,6 +174,8 @@ class ContinualGP {
     Curvature curvature;
     Reservoir reservoir;
     Pending pending;
+    Index fitted_rows = 0;       // rows that θ was last fitted to; 0: it is as it was given
+    std::optional<double> time;  // the latest that was given with a batch
 
     /// Whether rows are held until there are enough to begin.
     [[nodiscard]] bool warming_up() const;
@@ -232,6 +250,7 @@ class ContinualGP {
 
   mutable std::mutex mutex_;  // of the pointer; what it points to never changes
   std::shared_ptr<const Checkpoint> model_;
+  std::chrono::steady_clock::time_point refitted_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace ample

@@ -16,13 +16,26 @@
 
 namespace ample {
 
-/// L* (9). O(N³ + N M²). Empty if the factorisation fails.
+/// How a batch lies in what the model predicts for it, N(m, C) with C = Cov_old(X,X) + Λ⁻¹.
+struct PredictiveDensity {
+  double log_density = 0.0;  // L* (9)
+  double chi_squared = 0.0;  // (t − m)ᵀ C⁻¹ (t − m): χ² with N degrees of freedom if the model holds
+  Vector residual;           // (t_n − m_n)/√C_nn   [N]: standard normal if the model holds
+};
+
+/// O(N³ + N M²). Empty if the factorisation fails.
+[[nodiscard]] std::optional<PredictiveDensity> predictive_density(const State& old,
+                                                                  const MatrixRef& X,
+                                                                  const Sites& sites);
+/// The same with Vᵀ = K_fa L_old⁻ᵀ [N,M_a] at hand.
+[[nodiscard]] std::optional<PredictiveDensity> predictive_density(const State& old,
+                                                                  const MatrixRef& X,
+                                                                  const Sites& sites,
+                                                                  const MatrixRef& Vt);
+
+/// L* (9) alone.
 [[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
                                             const Sites& sites);
-/// The same with Vᵀ = K_fa L_old⁻ᵀ [N,M_a] at hand.
-[[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
-                                            const Sites& sites, const MatrixRef& Vt);
-
 /// The same had the noise variance been `factor` times as large.
 [[nodiscard]] std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X,
                                                        const Sites& sites, double factor);

@@ -1,5 +1,7 @@
 // A bounded sample of all rows so far, each row seen being equally likely to be in it (Vitter 1985,
 // algorithm R). The rows in it depend on their order alone, not on how they were cut into batches.
+// Where the past is forgotten, a row is in it with a probability that falls with what it still
+// counts: those that come later replace it sooner.
 //
 // Hyperparameters can be fitted to it by the exact evidence: O(R³) whatever the size of the model,
 // and a stream that begins untypically is not held to its beginning.
@@ -16,11 +18,16 @@ struct Reservoir {
   Vector y;          // [R]
   Index seen = 0;    // rows that were offered
   Index fitted = 0;  // `seen` when hyperparameters were last fitted to it
+  double weight = 0.0;  // what the rows offered count in all: `seen` if none is forgotten
 
   [[nodiscard]] Index size() const { return X.rows(); }
 
   /// Offers the rows of a batch to a sample of at most `capacity` rows.
   void offer(const MatrixRef& X_new, const VectorRef& y_new, Index capacity, std::uint64_t seed);
+
+  /// From now on every row offered so far counts γ times what it did. The sample never has more
+  /// rows than all of them count, unless that is fewer than 100: those that go are drawn by chance.
+  void forget(double gamma, std::uint64_t seed);
 };
 
 }  // namespace ample

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "ample/bound.h"
+#include "ample/optimum.h"
 #include "ample/sites.h"
 #include "ample/state.h"
 #include "ample/target_statistics.h"
@@ -70,6 +71,7 @@ struct Selection {
   std::optional<double> lower_bound;  // L̂(Z) at θ_old
   std::optional<double> noise_bound;  // L_noise
   std::optional<double> threshold;    // α
+  std::optional<PredictiveDensity> density;  // of the batch under the old model
   /// The bound at θ_old and Z, if the method has it: the fit then begins there instead of
   /// factorising anew. Only where the old points are the first rows of Z.
   std::optional<BoundFactors> factors;

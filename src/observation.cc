@@ -1,0 +1,363 @@
+#include "observation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "ample/bound.h"
+#include "ample/optimum.h"
+#include "check.h"
+#include "foresight.h"
+#include "start_search.h"
+#include "surprise.h"
+#include "update.h"
+#include "warnings.h"
+
+namespace ample {
+namespace {
+
+using Checkpoint = ContinualGP::Checkpoint;
+using Pending = ContinualGP::Pending;
+
+// Of more rows at once the joint density costs too much to be had besides.
+constexpr Index kMostForesee = 2000;
+
+// So many rows tell whether the model still holds; of small batches, this many to twice as many are
+// looked at together.
+constexpr Index kRowsToJudge = 20;
+
+// A refit that lets the past count less is not put off until it has lost more than this.
+constexpr double kFreshEnough = 0.7;
+// A model whose first rows count less than this has left its youth.
+constexpr double kYoung = 0.5;
+
+// The normal distribution's 95 % lie within this many deviations.
+constexpr double kInterval95 = 1.959963984540054;
+
+// What a change must explain, in nats and in nats a row, before the rows that knew none of it go.
+constexpr double kNatsForChange = 3.0;
+constexpr double kNatsARowForChange = 0.1;
+
+void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
+                 const ObserveOptions& call) {
+  if (X.rows() == 0) invalid("observe: X has no rows");
+  check_rows("observe", "y", y.size(), X.rows(), "the rows of X");
+  check_finite("observe", "X", X);
+  check_finite("observe", "y", y);
+  if (model.predictor) {
+    check_columns("observe", "X", X.cols(), model.predictor->dimension(), "as in the first batch");
+  }
+  if (call.weights.size() > 0) static_cast<void>(Sites(y, call.weights));
+  if (const double most = X.size() > 0 ? X.cwiseAbs().maxCoeff() : 0.0; most > kMostInput) {
+    throw NumericalError(fmt::format(
+        "observe: an input is {}, expected at most {}; rescale the data", most, kMostInput));
+  }
+  if (!(call.max_seconds > 0.0)) {
+    invalid("observe: max_seconds is {}, but must be positive", call.max_seconds);
+  }
+  const bool by_time = model.options.forget.by_time();
+  if (by_time && !call.time) {
+    invalid("observe: no time is given, but there must be one: the model forgets by time");
+  }
+  if (!by_time && call.time) {
+    invalid("observe: the time is {}, but must be left out: the model does not forget by time",
+            *call.time);
+  }
+  if (call.time && !std::isfinite(*call.time)) {
+    invalid("observe: the time is {}, but must be finite", *call.time);
+  }
+}
+
+bool is_constant(const Vector& y) { return (y.array() == y[0]).all(); }
+
+/// The rows from `first` on, of `count`.
+Pending part_of(const Pending& rows, Index first, Index count) {
+  Pending part;
+  part.X = rows.X.middleRows(first, count);
+  part.y = rows.y.segment(first, count);
+  if (rows.weights.size() > 0) part.weights = rows.weights.segment(first, count);
+  part.base = rows.base;
+  part.base_targets = rows.base_targets;
+  part.since = rows.since;
+  return part;
+}
+
+/// Rows that those before do not bear on any more: they come on top of a model that has seen
+/// `known` others and believes none of them.
+Pending without_known(const Checkpoint& model, const Pending& rows) {
+  Pending rest = part_of(rows, rows.known, rows.X.rows() - rows.known);
+  rest.base = std::make_shared<const Predictor>(
+      State::empty(model.theta.kernel, model.theta.noise(), rows.X.cols()),
+      model.predictor->scaling());
+  rest.base_targets = {.count = rows.known, .weight = 0.0, .mean = 0.0, .m2 = 0.0};
+  return rest;
+}
+
+/// Whether a model that has seen these rows should wait for more before it begins.
+bool is_too_few_to_begin(const ContinualGPOptions& options, const Pending& rows) {
+  // How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up
+  // costs an exact model of all rows held.
+  constexpr Index kLongestWarmUp = 5;
+  const Index N = rows.X.rows();
+  if (N == 0 || rows.base) return false;
+  if (N < options.warm_up) return true;
+  return options.warm_up > 0 && is_constant(rows.y) && N < kLongestWarmUp * options.warm_up;
+}
+
+}  // namespace
+
+bool Checkpoint::warming_up() const { return is_too_few_to_begin(options, pending); }
+
+Checkpoint hold(const Checkpoint& model, Pending rows) {
+  Checkpoint held = model;
+  const Index D = rows.X.cols();
+  const Scaling scaling = first_scaling(model.options, rows.X, rows.y);
+  scaling.check(D);
+  const Matrix X = scaling.inputs(rows.X);
+  const Vector targets = scaling.targets(rows.y);
+  const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
+  Hyperparameters theta = model.options.start;
+  if (model.options.find_kernel) {
+    theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+    theta = search_lengthscales(theta, X, sites);
+  }
+  OnlineBound bound(std::vector<const State*>{}, X, sites);
+  if (!bound.factorize(theta.kernel, theta.noise(), X)) {
+    throw NumericalError("observe: the rows held cannot be factorised; standardise the data");
+  }
+  held.theta = theta;
+  held.targets = {};
+  held.targets.observe(targets);
+  held.predictor = std::make_shared<const Predictor>(bound.absorb(), scaling);
+  held.batches = model.batches + 1;
+  held.pending = std::move(rows);
+  held.pending.base = nullptr;
+  held.pending.base_targets = {};
+  return held;
+}
+
+Observation::Observation(const Checkpoint& before, const MatrixRef& X, const VectorRef& y,
+                         const ObserveOptions& call, const ShouldStop& should_stop, bool overdue)
+    : before_(before),
+      options_(before.options),
+      X_(X),
+      y_(y),
+      call_(call),
+      should_stop_(should_stop),
+      overdue_(overdue),
+      time_(before.time) {
+  check_batch(before, X, y, call);
+  if (call.time) time_ = std::max(time_.value_or(*call.time), *call.time);
+}
+
+Learnt Observation::learn() {
+  Pending rows = with_batch(before_, X_, y_, call_.weights);
+  Learnt learnt = learn(std::move(rows));
+  learnt.model.batches = before_.batches + 1;
+  learnt.model.time = time_;
+  learnt.report.batch = learnt.model.batches;
+  learnt.report.inducing_before = before_.predictor ? before_.predictor->size() : 0;
+  report_surprise(learnt.report);
+  return learnt;
+}
+
+Learnt Observation::learn(Pending rows) {
+  if (is_too_few_to_begin(options_, rows)) return learn_held(std::move(rows));
+  if (is_few(rows)) {
+    Learnt few = learn_few(std::move(rows));
+    return surprised_ ? learn_surprising(few.model.pending) : few;
+  }
+  if (options_.refit_rows > 0) foresee();
+  judge(rows);
+  return surprised_ ? learn_surprising(rows) : learn_anew_or_go_on(std::move(rows));
+}
+
+/// The rows that wait, and those of a batch.
+Pending Observation::with_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
+                                const VectorRef& weights) const {
+  Pending all = model.pending;
+  const Index before = all.X.rows();
+  if (before == 0) {
+    // What the model is now is what these rows come on top of.
+    all.base = model.predictor;
+    all.base_targets = model.targets;
+    all.since = model.time ? model.time : time_;
+  }
+  const bool weighted = weights.size() > 0 || all.weights.size() > 0;
+  if (weighted && all.weights.size() == 0) all.weights = Vector::Ones(before);
+  all.X.conservativeResize(before + X.rows(), X.cols());
+  all.y.conservativeResize(before + X.rows());
+  all.X.bottomRows(X.rows()) = X;
+  all.y.tail(X.rows()) = y;
+  if (weighted) {
+    all.weights.conservativeResize(before + X.rows());
+    all.weights.tail(X.rows()) = weights.size() > 0 ? Vector(weights) : Vector::Ones(X.rows());
+  }
+  return all;
+}
+
+/// By the clock of the half-life, since the model that these rows come on top of.
+double Observation::elapsed(const Pending& rows) const {
+  if (!options_.forget.by_time()) return static_cast<double>(rows.X.rows());
+  return *time_ - rows.since.value_or(*time_);
+}
+
+/// Whether all rows so far can be learnt anew at every refit.
+bool Observation::is_young(const Pending& rows) const {
+  return !rows.base && rows.X.rows() < options_.reservoir &&
+         options_.forget.weight_after(elapsed(rows)) > kYoung;
+}
+
+/// Whether the batch that is the last of these rows is learnt on top of the model as it is, with θ
+/// held. If not, all rows are learnt anew, on top of the model before the first.
+bool Observation::is_few(const Pending& rows) const {
+  const Index before = before_.pending.X.rows();
+  const Index refit_rows = options_.refit_rows;
+  if (refit_rows == 0 || overdue_) return false;
+  if (!rows.base) {
+    if (!before_.predictor || before_.warming_up()) return false;
+    return is_young(rows) && before / refit_rows == rows.X.rows() / refit_rows;
+  }
+  return rows.X.rows() < refit_rows && options_.forget.weight_after(elapsed(rows)) > kFreshEnough;
+}
+
+/// Adds the batch to the latest rows, which are judged together.
+void Observation::judge(Pending& rows) {
+  if (!density_) return;
+  if (rows.recent >= kRowsToJudge) {
+    rows.recent = 0;
+    rows.recent_chi_squared = 0.0;
+  }
+  rows.recent += X_.rows();
+  rows.recent_chi_squared += density_->chi_squared;
+  surprised_ = rows.recent >= kRowsToJudge &&
+               is_surprising(rows.recent_chi_squared, rows.recent, before_.fitted_rows);
+}
+
+Learnt Observation::learn_held(Pending rows) const {
+  Learnt held{hold(before_, std::move(rows)), {}};
+  const State& state = held.model.predictor->state();
+  held.report.rows = X_.rows();
+  held.report.rows_seen = held.model.pending.X.rows();
+  held.report.inducing = state.size();
+  held.report.stop = SelectionStop::warm_up;
+  held.report.kernel = state.kernel.to_string();
+  held.report.noise_variance = state.noise_variance;
+  held.report.jitter = state.jitter;
+  return held;
+}
+
+Learnt Observation::learn_few(Pending rows) {
+  Update update(before_, before_.predictor, before_.targets, 1.0, should_stop_);
+  update.prepare(X_, y_, call_.weights);
+  update.select(false);
+  density_ = update.density();
+  update.absorb(false);
+  BatchReport report = update.report(before_.batches + 1, X_.rows());
+  judge(rows);
+  report.warnings = warnings(before_, report, rows);
+  Learnt learnt{update.commit(), std::move(report)};
+  learnt.model.pending = std::move(rows);
+  return learnt;
+}
+
+/// Rows that nothing could have foreseen are no part of the batch that those before them make: it
+/// is learnt first, and then these as one of their own, so that the evidence can tell them apart.
+Learnt Observation::learn_surprising(const Pending& rows) {
+  const Index before = rows.X.rows() - rows.recent;
+  if (before <= rows.known) return learn_anew_or_go_on(rows);
+  Pending earlier = part_of(rows, 0, before);
+  earlier.known = rows.known;
+  try {
+    const Checkpoint middle = learn_anew(before_, std::move(earlier)).model;
+    const Pending recent = part_of(rows, before, rows.recent);
+    return learn_anew(middle, with_batch(middle, recent.X, recent.y, recent.weights));
+  } catch (const NumericalError&) {
+    return learn_anew_or_go_on(rows);
+  }
+}
+
+/// Learns all of these rows at once, with a refit.
+Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
+  bool changed = false;
+  if (surprised_ && has_changed(model, rows)) {
+    rows = without_known(model, rows);
+    changed = true;
+  }
+  const double past_weight = options_.forget.weight_after(elapsed(rows));
+  Update update(model, rows.base, rows.base_targets, rows.base ? past_weight : 1.0, should_stop_);
+  update.prepare(rows.X, rows.y, rows.weights);
+  update.replay();
+  update.select(true);
+  if (!density_ && rows.base == before_.predictor) density_ = update.density();
+  update.absorb(true);
+  BatchReport report = update.report(before_.batches + 1, X_.rows());
+  if (changed) {
+    report.past_weight = 0.0;
+    report.forgot = to_string(Forgetting::Rule::adaptive);
+  }
+  report.warnings = warnings(before_, report, rows);
+  Learnt learnt{update.commit(), std::move(report)};
+  if (is_young(rows)) {
+    learnt.model.reservoir = {};  // every row is pending
+    rows.known = rows.X.rows();
+    rows.recent = 0;
+    rows.recent_chi_squared = 0.0;
+    learnt.model.pending = std::move(rows);
+  }
+  return learnt;
+}
+
+/// Rows that cannot be learnt anew, all at once, must not block those that come: what the model
+/// already knows of them stays.
+Learnt Observation::learn_anew_or_go_on(Pending rows) {
+  try {
+    return learn_anew(before_, std::move(rows));
+  } catch (const NumericalError& error) {
+    if (before_.pending.X.rows() == 0 || before_.warming_up()) throw;
+    Learnt learnt = learn_few({});
+    learnt.model.pending = {};
+    learnt.report.warnings.push_back(fmt::format("no refit after this batch: {}", error.what()));
+    return learnt;
+  }
+}
+
+/// Whether, in a model that is still young, the rows since the last refit contradict those that it
+/// knew.
+bool Observation::has_changed(const Checkpoint& model, const Pending& rows) const {
+  const bool asked = options_.forget.rule == Forgetting::Rule::adaptive;
+  if (!asked || rows.base || rows.known == 0 || rows.weights.size() > 0) return false;
+  const Scaling& scaling = model.predictor->scaling();
+  const Matrix X = scaling.inputs(rows.X);
+  const Vector y = scaling.targets(rows.y);
+  const Index later = X.rows() - rows.known;
+  return contradict(model.theta, X.topRows(rows.known), y.head(rows.known), X.bottomRows(later),
+                    y.tail(later),
+                    kNatsForChange + kNatsARowForChange * static_cast<double>(later));
+}
+
+/// Where the batch lies in what the model predicts for it.
+void Observation::foresee() {
+  if (!before_.predictor || before_.warming_up() || X_.rows() > kMostForesee) return;
+  const Scaling& scaling = before_.predictor->scaling();
+  const Vector targets = scaling.targets(y_);
+  const Sites sites = call_.weights.size() > 0 ? Sites(targets, call_.weights) : Sites(targets);
+  density_ = predictive_density(before_.predictor->state(), scaling.inputs(X_), sites);
+}
+
+void Observation::report_surprise(BatchReport& report) const {
+  if (density_) {
+    report.chi_squared = density_->chi_squared;
+    report.p_value = p_value(density_->chi_squared, X_.rows(), before_.fitted_rows);
+    report.residuals = density_->residual;
+  } else if (before_.predictor && !before_.warming_up()) {
+    const Prediction p = before_.predictor->predict(X_, Target::observation);
+    report.residuals = (y_ - p.mean).array() / p.variance.array().sqrt();
+  } else {
+    return;
+  }
+  const auto within = (report.residuals.array().abs() <= kInterval95).count();
+  report.coverage = static_cast<double>(within) / static_cast<double>(X_.rows());
+}
+
+}  // namespace ample
