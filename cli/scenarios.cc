@@ -84,7 +84,7 @@ ContinualGPOptions scenario_options() {
 
 ContinualGPOptions forgetting_options() {
   ContinualGPOptions options = scenario_options();
-  options.weigh_past = true;
+  options.forget = Forgetting::adaptive();
   options.prune = 0.05;
   return options;
 }

@@ -73,7 +73,7 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
     if (options.warm_up > 0) json["warm_up"] = options.warm_up;
     if (options.refit_rows > 0) json["refit_rows"] = options.refit_rows;
     if (options.reservoir > 0) json["reservoir"] = options.reservoir;
-    if (options.weigh_past) json["weigh_past"] = true;
+    if (options.forget != Forgetting::never()) json["forget"] = to_string(options.forget.rule);
   }
   json["seed"] = options.seed;
   return json.dump();

@@ -7,27 +7,28 @@ CAP = 200  # inducing points, on the endless stream
 
 
 class Ample:
-    """The estimator with its defaults but for what it forgets."""
+    """What the estimators use when no kernel is given, but for what it forgets."""
 
     def __init__(self, stream, forget):
         import ample
 
-        if forget is None:
-            forget = ample.Forgetting.never()
-        options = {"max_inducing": CAP} if stream == "endless" else {}
-        self._model = ample.ContinualGPRegressor(forget=forget, history_size=1, **options)
+        ample.set_threads(1)
+        box = dict(ample.out_of_the_box())
+        if stream == "endless":
+            common = box["selection"]
+            box["selection"] = ample.SelectionMethod(common.name, **{**common.settings, "max_inducing": CAP})
+        self._gp = ample.ContinualGP(**{**box, "forget": forget})
 
     def predict(self, X):
-        return self._model.predict(X)
+        return self._gp.predict(X).mean
 
     def learn(self, X, y):
-        self._model.partial_fit(X, y)
-        report = self._model.history_[-1]
+        report = self._gp.observe(X, y)
         return {"gamma": report.past_weight, "p_value": report.p_value}
 
     @property
     def size(self):
-        return self._model.gp_.size
+        return self._gp.size
 
 
 class River:
