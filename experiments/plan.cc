@@ -106,6 +106,7 @@ std::vector<Line> front_lines() {
   static const Names large{"elevators", "bike", "kin8nm"};
   static const Values deltas{0.2, 0.14, 0.095, 0.065, 0.035, 0.02};
   static const Values three{0.2, 0.095, 0.035};
+  static const Values four{0.2, 0.14, 0.095, 0.035};
   std::vector<Line> lines;
   const auto add = [&](const FrontRule& rule, const Names& data, const Values& parameters,
                        const std::vector<int>& folds, Part part) {
@@ -122,10 +123,11 @@ std::vector<Line> front_lines() {
   }
   for (const FrontRule& rule : front_rules(out_of_the_box)) {
     // Pruning by 0.01 hardly differs from none; it was tried with one way of choosing.
-    const Part part = rule.choose == Vips::Choose::variance && rule.beta == 0.01 ? sweep : recorded;
-    add(rule, {"concrete"}, {0.2, 0.095, 0.035, 0.02}, all, part);
-    add(rule, {"skillcraft", "naval"}, three, one, part);
-    add(rule, large, three, one, part);
+    const bool by_gain = rule.choose == Vips::Choose::gain;
+    const Part part = by_gain || rule.beta != 0.01 ? recorded : sweep;
+    add(rule, {"concrete"}, by_gain ? four : three, all, part);
+    add(rule, {"skillcraft", "naval"}, by_gain ? four : three, one, part);
+    add(rule, large, by_gain ? four : three, one, part);
     add(rule, small, deltas, all, sweep);
     add(rule, large, deltas, all, sweep);
     add(rule, {"magnetic"}, three, one, sweep);

@@ -73,9 +73,10 @@ Forgetting forgetting(const ForgetLike& like) {
   if (const auto* rows = std::get_if<double>(&like)) return Forgetting::after_rows(*rows);
   if (const auto* rule = std::get_if<std::string>(&like)) {
     if (*rule == to_string(Forgetting::Rule::adaptive)) return Forgetting::adaptive();
-    throw std::invalid_argument(fmt::format(
-        "ContinualGP: forget is '{}', but must be None, 'adaptive', a number of rows or a Forgetting",
-        *rule));
+    throw std::invalid_argument(
+        fmt::format("ContinualGP: forget is '{}', but must be None, 'adaptive', a number of rows "
+                    "or a Forgetting",
+                    *rule));
   }
   return Forgetting::never();
 }
@@ -83,9 +84,9 @@ Forgetting forgetting(const ForgetLike& like) {
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
                  bool search_start, bool find_kernel, Index warm_up, Index refit_rows,
-                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
-                 int max_evaluations, double gradient_tolerance, double fit_tolerance,
-                 std::uint64_t seed) {
+                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune,
+                 Index refit_every, int max_evaluations, double gradient_tolerance,
+                 double fit_tolerance, std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   options.find_kernel = find_kernel;
@@ -161,9 +162,9 @@ Forgetting.after_rows(5000)
            })
       .def("__setstate__",
            [](Forgetting& f, const std::tuple<int, int, double>& state) {
-             new (&f) Forgetting{static_cast<Forgetting::Rule>(std::get<0>(state)),
-                                 static_cast<Forgetting::Clock>(std::get<1>(state)),
-                                 std::get<2>(state)};
+             new (&f)
+                 Forgetting{static_cast<Forgetting::Rule>(std::get<0>(state)),
+                            static_cast<Forgetting::Clock>(std::get<1>(state)), std::get<2>(state)};
            })
       .def("__repr__", [](const Forgetting& f) {
         if (f.rule != Forgetting::Rule::half_life) {
@@ -219,8 +220,8 @@ has the values of all these that the estimators use when no kernel is given.
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
              bool search_start, bool find_kernel, Index warm_up, Index refit_rows, Index reservoir,
              const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
-             int max_evaluations,
-             double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
+             int max_evaluations, double gradient_tolerance, double fit_tolerance,
+             std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
                                         search_start, find_kernel, warm_up, refit_rows, reservoir,
                                         forget, refit_seconds, prune, refit_every, max_evaluations,
@@ -231,8 +232,8 @@ has the values of all these that the estimators use when no kernel is given.
           "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
           "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
           "reservoir"_a = defaults.reservoir, "forget"_a = nb::none(),
-          "refit_seconds"_a = defaults.refit_seconds,
-          "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
+          "refit_seconds"_a = defaults.refit_seconds, "prune"_a = defaults.prune,
+          "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
@@ -241,9 +242,8 @@ has the values of all these that the estimators use when no kernel is given.
           [](Model& gp, const MatrixRef& X, const VectorRef& y,
              const std::optional<Vector>& weights, std::optional<double> max_seconds,
              std::optional<double> time) {
-            ObserveOptions options{.weights = weights.value_or(Vector()),
-                                   .time = time,
-                                   .should_stop = stop_on_signal};
+            ObserveOptions options{
+                .weights = weights.value_or(Vector()), .time = time, .should_stop = stop_on_signal};
             if (max_seconds) options.max_seconds = *max_seconds;
             return gp.change([&](ContinualGP& next) { return next.observe(X, y, options); });
           },

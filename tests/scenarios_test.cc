@@ -27,7 +27,9 @@ Growth follow(const Scenario& scenario, const ContinualGPOptions& options = scen
     const BatchReport r = gp.observe(batch.X, batch.y);
     EXPECT_EQ(r.stop, SelectionStop::threshold);
     EXPECT_LE(r.gap.value(), r.threshold.value());
-    if (options.prune == 0.0) EXPECT_EQ(r.inducing_removed, 0);
+    if (options.prune == 0.0) {
+      EXPECT_EQ(r.inducing_removed, 0);
+    }
     result.sizes.push_back(static_cast<double>(r.inducing));
   }
   double sum = 0.0;
