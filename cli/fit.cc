@@ -1,9 +1,11 @@
 // `ample fit DATA`: a table in, a model out.
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -36,12 +38,36 @@ struct FitOptions {
   std::optional<Index> refit_every;
   std::optional<Index> reservoir;
   std::optional<double> prune;
+  std::string forget;  // empty: as it comes
+  std::string time;
+  std::optional<double> refit_seconds;
+  bool ard = false;
   bool fixed_hyperparameters = false;
   std::string test;
   LearnOptions learn;
 };
 
 constexpr const char* kAutomatic = "auto";
+
+/// never, adaptive, or a half-life in rows or, with a column of times, in its units.
+Forgetting forgetting(const FitOptions& options, const Forgetting& as_it_comes) {
+  const std::string& how = options.forget;
+  const bool timed = !options.time.empty();
+  if (timed && (how.empty() || how == "never" || how == "adaptive")) {
+    throw UsageError("--time is given, expected --forget with a half-life in its units");
+  }
+  if (how.empty()) return as_it_comes;
+  if (how == "never") return Forgetting::never();
+  if (how == "adaptive") return Forgetting::adaptive();
+  double half_life = 0.0;
+  const char* end = how.data() + how.size();
+  const auto [stop, problem] = std::from_chars(how.data(), end, half_life);
+  if (problem != std::errc() || stop != end || !(half_life > 0.0) || !std::isfinite(half_life)) {
+    throw UsageError(fmt::format(
+        "--forget is '{}', expected never, adaptive or a positive number of rows", how));
+  }
+  return timed ? Forgetting::after_time(half_life) : Forgetting::after_rows(half_life);
+}
 
 /// All that does not depend on the data, so that a mistake is found before they are opened.
 ContinualGPOptions model_options(const FitOptions& options) {
@@ -56,6 +82,9 @@ ContinualGPOptions model_options(const FitOptions& options) {
   }
   if (options.reservoir) model.reservoir = *options.reservoir;
   if (options.prune) model.prune = *options.prune;
+  model.ard = options.ard;
+  if (options.refit_seconds) model.refit_seconds = *options.refit_seconds;
+  model.forget = forgetting(options, model.forget);
   model.start.noise_variance.value = options.noise_variance;
   model.start.check("--noise-variance");
   model.selection = make_selection(options.selection, settings);
@@ -79,7 +108,8 @@ Kernel default_kernel(Index D) {
   return SquaredExponential{.variance = 1.0, .lengthscale = std::sqrt(static_cast<double>(D))};
 }
 
-TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad_rows) {
+TestSet read_test(const std::string& path, Columns columns, bool skip_bad_rows) {
+  columns.time.reset();  // predictions need none
   TableReader reader(path, {.skip_bad_rows = skip_bad_rows});
   const Columns found =
       find_columns(columns, reader.names(), reader.columns(), Need::inputs_and_target, path);
@@ -96,7 +126,7 @@ void run(FitOptions& options) {
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns =
-      choose_columns(reader.names(), reader.columns(), options.target, options.inputs);
+      choose_columns(reader.names(), reader.columns(), options.target, options.inputs, options.time);
   const Index D = columns.dimension();
   if (options.kernel == kAutomatic) model.start.kernel = default_kernel(D);
   model.start.kernel.check_dimension(D);
@@ -169,6 +199,8 @@ void add_fit(CLI::App& app) {
                   "Kernel to start from, as text; auto finds one for the first rows")
       ->capture_default_str()
       ->type_name("TEXT");
+  command.add_flag("--ard", options.ard,
+                   "With --kernel auto, a lengthscale for each input in any case");
   command.add_option("--noise-variance", options.noise_variance, "Noise variance to start from")
       ->transform(real_number())
       ->capture_default_str()
@@ -209,6 +241,23 @@ void add_fit(CLI::App& app) {
                   "Share of each batch's nats for which points may go again (default: 0.05 with "
                   "--kernel auto, else 0)")
       ->type_name("SHARE");
+  command
+      .add_option("--forget", options.forget,
+                  "What of the past: never; adaptive, as far as each batch contradicts it; or after "
+                  "how many rows a row counts half (default: adaptive with --kernel auto, else "
+                  "never)")
+      ->type_name("HOW");
+  command
+      .add_option("--time", options.time,
+                  "Column of times, in whose units --forget is then given. It is no input unless "
+                  "--inputs names it")
+      ->type_name("COLUMN");
+  command
+      .add_option("--refit-seconds", options.refit_seconds,
+                  "With --kernel auto, seconds after which small batches are refitted too (default: "
+                  "when 500 rows have come)")
+      ->transform(real_number(0.0))
+      ->type_name("SECONDS");
   command
       .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,
                 "Never refit hyperparameters")

@@ -65,30 +65,32 @@ nb::bytes model_to_bytes(const Model& gp, const Notes& notes) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-/// None, "adaptive", a number of rows, or a Forgetting.
-using ForgetLike = std::variant<std::monostate, Forgetting, double, std::string>;
+/// A rule by its name, a number of rows, or a Forgetting.
+using ForgetLike = std::variant<std::string, double, Forgetting>;
 
 Forgetting forgetting(const ForgetLike& like) {
   if (const auto* given = std::get_if<Forgetting>(&like)) return *given;
   if (const auto* rows = std::get_if<double>(&like)) return Forgetting::after_rows(*rows);
-  if (const auto* rule = std::get_if<std::string>(&like)) {
-    if (*rule == to_string(Forgetting::Rule::adaptive)) return Forgetting::adaptive();
-    throw std::invalid_argument(fmt::format(
-        "ContinualGP: forget is '{}', but must be None, 'adaptive', a number of rows or a Forgetting",
-        *rule));
+  const std::string& rule = std::get<std::string>(like);
+  for (const Forgetting& known : {Forgetting::never(), Forgetting::adaptive()}) {
+    if (rule == to_string(known.rule)) return known;
   }
-  return Forgetting::never();
+  throw std::invalid_argument(fmt::format(
+      "ContinualGP: forget is '{}', but must be 'never', 'adaptive', a number of rows or a "
+      "Forgetting",
+      rule));
 }
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-                 bool search_start, bool find_kernel, Index warm_up, Index refit_rows,
+                 bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows,
                  Index reservoir, const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
                  int max_evaluations, double gradient_tolerance, double fit_tolerance,
                  std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   options.find_kernel = find_kernel;
+  options.ard = ard;
   options.warm_up = warm_up;
   options.refit_rows = refit_rows;
   options.reservoir = reservoir;
@@ -196,9 +198,10 @@ data by the first batch (True), not at all (False) or by a given ``Scaling``; ``
 at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
 batches from one refit to the next, 0 for none.
 
-``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
+``find_kernel`` chooses the kernel by what it foresees of the first rows, with ``ard`` only among those
+with a lengthscale for each input; ``warm_up`` rows are held
 before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
-past are kept to fit hyperparameters to; ``forget`` is None, "adaptive", which lets each batch decide
+past are kept to fit hyperparameters to; ``forget`` is "never", "adaptive", which lets each batch decide
 how much of the past to believe, a number of rows after which a row counts half, or a ``Forgetting``;
 ``refit_seconds`` brings a refit after so long, however few rows have come; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
 has the values of all these that the estimators use when no kernel is given.
@@ -217,20 +220,20 @@ has the values of all these that the estimators use when no kernel is given.
           "__init__",
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-             bool search_start, bool find_kernel, Index warm_up, Index refit_rows, Index reservoir,
+             bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows, Index reservoir,
              const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
              int max_evaluations,
              double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
-                                        search_start, find_kernel, warm_up, refit_rows, reservoir,
+                                        search_start, find_kernel, ard, warm_up, refit_rows, reservoir,
                                         forget, refit_seconds, prune, refit_every, max_evaluations,
                                         gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
           "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
-          "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
-          "reservoir"_a = defaults.reservoir, "forget"_a = nb::none(),
+          "ard"_a = defaults.ard,           "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
+          "reservoir"_a = defaults.reservoir, "forget"_a = to_string(defaults.forget.rule),
           "refit_seconds"_a = defaults.refit_seconds,
           "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,

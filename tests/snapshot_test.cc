@@ -315,7 +315,7 @@ TEST_F(Snapshots, AFileOfTheFirstReleaseLoadsAndGoesOn) {
   file.tensors.erase("L_D");
   file.tensors.erase("w");
   for (const char* option :
-       {"find_kernel", "warm_up", "refit_rows", "refit_seconds", "reservoir", "forget",
+       {"find_kernel", "ard", "warm_up", "refit_rows", "refit_seconds", "reservoir", "forget",
         "forget.clock", "forget.half_life", "prune", "targets.weight", "fitted_rows"}) {
     file.metadata.erase(option);
   }

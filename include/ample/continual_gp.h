@@ -55,6 +55,9 @@ struct ContinualGPOptions {
   /// `start` only the bounds of the noise variance are then used.
   bool find_kernel = false;
 
+  /// Of the kernels that come into question then, only those with a lengthscale for each input.
+  bool ard = false;
+
   /// Rows that are held before the model begins, so that scaling and start do not hang on a handful
   /// of them. Until then predictions come from an exact model of the rows held. 0: the first batch
   /// begins, whatever its size.

@@ -33,6 +33,7 @@ from ._ample import (
     ExactGP,
     FixedGradient,
     FixedGreedy,
+    Forgetting,
     Greedy,
     JointPrediction,
     Kernel,
@@ -115,7 +116,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "AmpleWarning", "ArcCosine", "BatchReport", "BoundGradient", "Calibration",
     "Compression", "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
-    "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
+    "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Forgetting", "Greedy",
+    "GreedyUntil",
     "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
     "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
     "Periodic", "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
