@@ -94,7 +94,7 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
   Hyperparameters theta = model.options.start;
   if (model.options.find_kernel) {
-    theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+    theta.kernel = ContinualGPOptions::default_kernel(D);
     theta = search_lengthscales(theta, X, sites);
   }
   OnlineBound bound(std::vector<const State*>{}, X, sites);
@@ -139,6 +139,10 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.prune = 0.05;
   options.selection = Vips{.floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
   return options;
+}
+
+Kernel ContinualGPOptions::default_kernel(Index D) {
+  return SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
 }
 
 void ContinualGPOptions::validate() const {
