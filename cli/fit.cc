@@ -103,11 +103,6 @@ ContinualGPOptions model_options(const FitOptions& options) {
   return model;
 }
 
-/// Suits standardised inputs of any dimension, whose points are some √D apart.
-Kernel default_kernel(Index D) {
-  return SquaredExponential{.variance = 1.0, .lengthscale = std::sqrt(static_cast<double>(D))};
-}
-
 TestSet read_test(const std::string& path, Columns columns, bool skip_bad_rows) {
   columns.time.reset();  // predictions need none
   TableReader reader(path, {.skip_bad_rows = skip_bad_rows});
@@ -128,7 +123,7 @@ void run(FitOptions& options) {
   const Columns columns =
       choose_columns(reader.names(), reader.columns(), options.target, options.inputs, options.time);
   const Index D = columns.dimension();
-  if (options.kernel == kAutomatic) model.start.kernel = default_kernel(D);
+  if (options.kernel == kAutomatic) model.start.kernel = ContinualGPOptions::default_kernel(D);
   model.start.kernel.check_dimension(D);
   if (const double variance = model.start.kernel.diagonal(Matrix::Ones(1, D))[0];
       !std::isfinite(variance)) {

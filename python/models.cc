@@ -239,6 +239,9 @@ has the values of all these that the estimators use when no kernel is given.
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
+      .def_static("default_kernel", &ContinualGPOptions::default_kernel, "dimension"_a,
+                  "Where to begin without a kernel of one's own: a squared exponential for "
+                  "standardised inputs, whose points are about √dimension apart.")
       .def(
           "observe",
           [](Model& gp, const MatrixRef& X, const VectorRef& y,

@@ -30,6 +30,10 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   return options;
 }
 
+Kernel ContinualGPOptions::default_kernel(Index D) {
+  return SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+}
+
 void ContinualGPOptions::validate() const {
   constexpr std::string_view kWhere = "ContinualGP";
   start.check(kWhere);

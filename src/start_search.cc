@@ -184,6 +184,7 @@ class KernelSearch {
 
   void try_from(Family family, const std::string& name, const Shape& shape, double noise,
                 int evaluations, double margin) {
+    if (should_stop_ && should_stop_()) return;  // with the best so far
     EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
                                    options(evaluations), nullptr, should_stop_);
     if (!fit.summary.usable()) return;

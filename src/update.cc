@@ -233,7 +233,7 @@ void Update::forget_by_evidence() {
       choose_past_weight();
     }
     if (report_.past_weight < 1.0 &&
-        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows())) {
+        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows(), should_stop_)) {
       // The rows hold. It is what was made of them, at another θ, that does not.
       report_.past_weight = 1.0;
       return relearn(past);

@@ -10,6 +10,7 @@
 #include "ample/posterior.h"
 #include "ample/pruning.h"
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -18,8 +19,6 @@ namespace ample {
 namespace {
 
 using naive::invert;
-using naive::Layout;
-using naive::make_twin;
 using naive::QuadMatrix;
 using naive::Twin;
 using testing::absorbed;
@@ -32,21 +31,15 @@ using testing::state_after;
 constexpr double kNoise = 0.05;
 const std::initializer_list<double> kGammas = {1.0, 0.8, 0.5, 0.2, 0.05, 0.001, 0.0};
 
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Twin twin() { return make_twin(GetParam(), 2, Layout::ard); }
-  [[nodiscard]] static State state(Index M = 9) {
-    const State first = state_after(twin().kernel, kNoise, random_batch(30, 2, 11), M);
-    return absorbed(first, random_batch(25, 2, 12), first.Z);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
+State learnt(const Kernel& kernel, Index M = 9) {
+  const State first = state_after(kernel, kNoise, random_batch(30, 2, 11), M);
+  return absorbed(first, random_batch(25, 2, 12), first.Z);
+}
 
 // --- temper ------------------------------------------------------------------------------------
 
 TEST_P(EveryKernel, TemperingByOneChangesNothing) {
-  const State s = state();
+  const State s = learnt(kernel());
   const State same = temper(s, 1.0);
   EXPECT_EQ(same.A, s.A);
   EXPECT_EQ(same.c, s.c);
@@ -55,7 +48,7 @@ TEST_P(EveryKernel, TemperingByOneChangesNothing) {
 }
 
 TEST_P(EveryKernel, TemperingByZeroIsTheEmptyEvidence) {
-  const State none = temper(state(), 0.0);
+  const State none = temper(learnt(kernel()), 0.0);
   EXPECT_EQ(none.F, 0.0);
   EXPECT_EQ(none.size(), 9);
   EXPECT_LE(prices(none).maxCoeff(), 1e-14);
@@ -66,7 +59,7 @@ TEST_P(EveryKernel, TemperingByZeroIsTheEmptyEvidence) {
 }
 
 TEST_P(EveryKernel, TemperingTwiceMultiplies) {
-  const State s = state();
+  const State s = learnt(kernel());
   const State twice = temper(temper(s, 0.5), 0.3);
   const State once = temper(s, 0.15);
   EXPECT_LE(relative_error(twice.A, once.A), 1e-14);
@@ -105,7 +98,7 @@ double textbook_evidence(const Twin& twin, const State& s, double gamma, const B
 }
 
 TEST_P(EveryKernel, EvidenceIsTheLogDensityUnderTheTemperedModel) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Batch batch = random_batch(12, 2, 21);
   const auto evidence = TemperedEvidence::of(s, batch.X, batch.y);
   ASSERT_TRUE(evidence);

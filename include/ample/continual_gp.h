@@ -115,6 +115,10 @@ struct ContinualGPOptions {
   /// 1000 rows.
   [[nodiscard]] static ContinualGPOptions out_of_the_box();
 
+  /// Where to begin if no kernel is given and none is to be found: a squared exponential for D
+  /// standardised inputs, whose points are about √D apart.
+  [[nodiscard]] static Kernel default_kernel(Index D);
+
   /// Throws std::invalid_argument for a value out of range. The model's constructors call it.
   void validate() const;
 };

@@ -771,6 +771,12 @@ class ContinualGP:
 
     def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, find_kernel: bool = False, warm_up: int = 0, refit_rows: int = 0, reservoir: int = 0, weigh_past: bool = False, prune: float = 0.0, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
+    @staticmethod
+    def default_kernel(dimension: int) -> Kernel:
+        """
+        Where to begin without a kernel of one's own: a squared exponential for standardised inputs, whose points are about √dimension apart.
+        """
+
     def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None, max_seconds: float | None = None) -> BatchReport:
         """
         Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one measured with half the noise variance. A fit ends after ``max_seconds``, with the best hyperparameters so far.

@@ -8,7 +8,6 @@ from ._ample import (
     ContinualGP,
     Kernel,
     SelectionMethod,
-    SquaredExponential,
     Vips,
     out_of_the_box,
 )
@@ -56,8 +55,7 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     automatic = kernel is None or (isinstance(kernel, str) and kernel == "auto")
     as_it_comes = automatic and not fixed
     if automatic:
-        # On standardised inputs, points in D dimensions are about √D apart.
-        kernel = SquaredExponential(lengthscale=dimension**0.5)
+        kernel = ContinualGP.default_kernel(dimension)
     if as_it_comes:
         options = dict(out_of_the_box())
         del options["selection"], options["standardize"]
