@@ -589,7 +589,8 @@ TEST_F(Cli, MergeJoinsModelsThatBeganLikeOnePilot) {
     const std::string& row = rows_[i];
     const std::size_t first = row.find(',');
     const std::size_t last = row.rfind(',');
-    other += row.substr(last + 1) + row.substr(first, last - first) + "," + row.substr(0, first) + "\n";
+    other +=
+        row.substr(last + 1) + row.substr(first, last - first) + "," + row.substr(0, first) + "\n";
   }
   store("b.csv", other);
   succeed({"fit", "pilot.csv", "--kernel", "se", "--save", "pilot.ample"});
@@ -600,8 +601,8 @@ TEST_F(Cli, MergeJoinsModelsThatBeganLikeOnePilot) {
   const ContinualGP pilot = load((folder_ / "pilot.ample").string());
   EXPECT_EQ(load((folder_ / "a.ample").string()).kernel(), pilot.kernel());
 
-  const json report = json::parse(succeed({"merge", "a.ample", "b.ample", "--save", "c.ample",
-                                           "--json", "--report", "merge.json"}));
+  const json report = json::parse(succeed(
+      {"merge", "a.ample", "b.ample", "--save", "c.ample", "--json", "--report", "merge.json"}));
   EXPECT_EQ(report.at("models"), 2);
   EXPECT_EQ(report.at("rows"), 200);
   EXPECT_EQ(report.at("largest"), 1);

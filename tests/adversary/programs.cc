@@ -100,8 +100,7 @@ void attack_options(std::uint64_t seed, const fs::path& folder) {
   if (!fs::exists(folder / "m.ample")) {
     run_ample(folder, {"fit", "data.csv", "--save", "m.ample"});
   }
-  static const std::vector<std::string> kCommands{"fit", "update", "predict", "inspect",
-                                                  "merge"};
+  static const std::vector<std::string> kCommands{"fit", "update", "predict", "inspect", "merge"};
   static const std::vector<std::string> kOptions{"--batch-size",  "--batches",
                                                  "--order",       "--standardize",
                                                  "--kernel",      "--noise-variance",
