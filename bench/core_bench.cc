@@ -10,6 +10,7 @@
 #include "ample/bound.h"
 #include "ample/continual_gp.h"
 #include "ample/posterior.h"
+#include "ample/pruning.h"
 #include "ample/selection.h"
 #include "ample/snapshot.h"
 #include "measure.h"
@@ -84,6 +85,34 @@ void selection(State& state, Vips::Choose choose) {
   }
 }
 
+// Argument: M. The prices and a tenth of the points removed, as after a batch that is pruned.
+void pruning(State& state) {
+  const Index M = state.range(0);
+  const ample::State whole = learnt(M, 8);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(prune(whole, {.points = M - M / 10}).state.A.data());
+  }
+}
+
+// Arguments: M, N. A whole batch, selection and fit, for a model that has M points and stays so
+// large: what pruning comes on top of.
+void whole_batch(State& state) {
+  const Index M = state.range(0);
+  ContinualGPOptions options;
+  options.start.kernel = kKernel;
+  options.selection = Vips{.delta = 0.001, .max_inducing = M};
+  ContinualGP begun(options);
+  const Batch first = random_batch(2 * M, 8, 1);
+  begun.observe(first.X, first.y);
+  if (begun.size() != M) std::abort();
+  const Batch batch = random_batch(state.range(1), 8, 2);
+  for (auto _ : state) {
+    ContinualGP gp = begun;
+    const BatchReport report = gp.observe(batch.X, batch.y);
+    state.counters["evaluations"] = report.fit.evaluations;
+  }
+}
+
 // Arguments: M, rows, D.
 void prediction(State& state) {
   const Posterior posterior(learnt(state.range(0), state.range(2)));
@@ -148,6 +177,8 @@ BENCHMARK_CAPTURE(selection, variance, Vips::Choose::variance)
 AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(selection, gain, Vips::Choose::gain)
 AMPLE_SIZES->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(pruning)->Arg(300)->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime();
+BENCHMARK(whole_batch)->Args({300, 500})->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime();
 BENCHMARK(prediction)
     ->Args({100, 1, 8})
     ->Args({100, 10000, 8})

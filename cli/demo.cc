@@ -1,6 +1,6 @@
-// ample demo: the three streams of scenarios.h, learnt batch by batch before the reader's eyes, and
-// then compared with an exact GP that is given all data at once. Standard output is for people, or
-// JSON lines with --json.
+// ample demo: the four streams of scenarios.h, learnt batch by batch before the reader's eyes, and
+// then compared with an exact GP that is given all data at once; where the function changes, also
+// with a model that does not forget. Standard output is for people, or JSON lines with --json.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -36,8 +36,9 @@ struct DemoOptions {
 };
 
 void run_demo(const DemoOptions& options) {
-  ContinualGPOptions model_options = scenario_options();
-  model_options.selection = make_selection("vips", {{"delta", options.delta}});
+  ContinualGPOptions keeping = scenario_options();
+  ContinualGPOptions forgetting = forgetting_options();
+  keeping.selection = forgetting.selection = make_selection("vips", {{"delta", options.delta}});
   const std::filesystem::path folder = make_folder(options.output);
   const std::string model_path = (folder / "model.ample").string();
   check_can_save(model_path);  // rather now than after the work
@@ -49,33 +50,39 @@ void run_demo(const DemoOptions& options) {
   narrator.begin(options.delta);
   Json scenarios = Json::array();
   std::vector<std::string> summaries;
-  for (const auto make : {growing_domain, fixed_domain, outliers}) {
-    DemoRun run{.scenario = make(options.seed), .model = ContinualGP(model_options)};
-    narrator.begin(run.scenario);
-    for (const Batch& batch : run.scenario.batches) {
+  for (const auto make : {growing_domain, fixed_domain, outliers, changing_function}) {
+    const Scenario scenario = make(options.seed);
+    DemoRun run{.scenario = scenario,
+                .model = ContinualGP(scenario.changes ? forgetting : keeping)};
+    DemoRun kept{.scenario = scenario, .model = ContinualGP(keeping)};
+    narrator.begin(scenario);
+    for (const Batch& batch : scenario.batches) {
       stop_if_interrupted();
-      narrator.tell(run.scenario, run.observe(batch));
+      narrator.tell(scenario, run.observe(batch));
+      if (scenario.changes) kept.observe(batch);
     }
-    const Batch all = all_rows(run.scenario);
+    const Batch all = all_rows(scenario);
     const Vector grid = scored_grid(all);
-    const DemoScore own = score_of(run, grid);
+    DemoScores scores{{"ample", "this model", score_of(run, grid)}};
+    if (scenario.changes) {
+      scores.push_back({"without_forgetting", "unforgetting", score_of(kept, grid)});
+    }
     narrator.wait_for_exact();
-    const DemoScore exact = score_of_exact(all, model_options.start, grid);
-    const std::string summary = describe_growth(run);
-    narrator.tell(run.scenario, grid, own, exact, summary);
+    scores.push_back({"exact", "exact GP", score_of_exact(scenario, keeping.start, grid)});
+    const std::string summary =
+        scenario.changes ? describe_change(run, kept, grid) : describe_growth(run);
+    narrator.tell(scenario, grid, scores, summary);
 
     if (summaries.empty()) {
       save(run.model, model_path);
       write_tables(folder, all, grid);
     }
-    summaries.push_back(run.scenario.title + ": " + summary);
-    Json scenario = {{"name", run.scenario.name},
-                     {"title", run.scenario.title},
-                     {"summary", summary},
-                     {"ample", to_json(own)},
-                     {"exact", to_json(exact)}};
-    scenario.update(picture_of(run, grid));
-    scenarios.push_back(std::move(scenario));
+    summaries.push_back(scenario.title + ": " + summary);
+    Json told = {{"name", scenario.name}, {"title", scenario.title}, {"summary", summary}};
+    for (const auto& [key, title, score] : scores) told[key] = to_json(score);
+    if (scenario.changes) told["without_forgetting"] = shadow_of(kept, grid);
+    told.update(picture_of(run, grid));
+    scenarios.push_back(std::move(told));
   }
   const Json demo = {{"version", version()},
                      {"seed", options.seed},
@@ -92,7 +99,7 @@ void run_demo(const DemoOptions& options) {
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
   CLI::App* command =
-      app.add_subcommand("demo", "Learn three small streams and show how the model sizes itself.");
+      app.add_subcommand("demo", "Learn four small streams and show how the model sizes itself.");
   command->add_option("--output", options->output, "Folder for demo.json, model.ample and tables")
       ->type_name("DIR")
       ->capture_default_str();

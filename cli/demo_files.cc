@@ -46,9 +46,18 @@ nlohmann::ordered_json picture_of(const DemoRun& run, const Vector& grid) {
           {"inducing_inputs", to_json(run.model.inducing_inputs().col(0))},
           {"grid",
            {{"x", to_json(grid)},
-            {"truth", to_json(true_function(grid))},
+            {"truth", to_json(true_function(run.scenario, grid))},
             {"mean", to_json(p.mean)},
             {"std", to_json(p.variance.cwiseSqrt())}}}};
+}
+
+nlohmann::ordered_json shadow_of(const DemoRun& run, const Vector& grid) {
+  Json shadow = to_json(score_of(run, grid));
+  Json sizes = Json::array();
+  for (const BatchReport& r : run.reports) sizes.push_back(r.inducing);
+  shadow["inducing"] = std::move(sizes);
+  shadow["mean"] = to_json(run.model.predict(grid).mean);
+  return shadow;
 }
 
 std::filesystem::path make_folder(const std::string& path) {

@@ -19,6 +19,9 @@ namespace ample::cli {
 /// All that it takes to draw a run.
 [[nodiscard]] nlohmann::ordered_json picture_of(const DemoRun& run, const Vector& grid);
 
+/// What it takes to draw one beside it: its score, M after each batch, and its mean.
+[[nodiscard]] nlohmann::ordered_json shadow_of(const DemoRun& run, const Vector& grid);
+
 /// Throws DataError if there is none and it cannot be made.
 [[nodiscard]] std::filesystem::path make_folder(const std::string& path);
 

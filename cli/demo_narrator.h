@@ -22,8 +22,8 @@ class Narrator {
   void begin(const Scenario& scenario) const;
   void tell(const Scenario& scenario, const BatchReport& report) const;
   void wait_for_exact() const;
-  void tell(const Scenario& scenario, const Vector& grid, const DemoScore& own,
-            const DemoScore& exact, const std::string& summary) const;
+  void tell(const Scenario& scenario, const Vector& grid, const DemoScores& scores,
+            const std::string& summary) const;
   void end(const std::vector<std::string>& summaries, const std::filesystem::path& folder) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -14,9 +15,9 @@ namespace ample::cli {
 namespace {
 
 template <class Model>
-DemoScore judge(const Model& model, const Kernel& kernel, double noise_variance, double seconds,
-                const Vector& grid) {
-  const Vector f = true_function(grid);
+DemoScore judge(const Scenario& scenario, const Model& model, const Kernel& kernel,
+                double noise_variance, double seconds, const Vector& grid) {
+  const Vector f = true_function(scenario, grid);
   const Prediction p = model.predict(grid, Target::observation);
   DemoScore o{.points = model.size(), .noise_variance = noise_variance, .seconds = seconds};
   o.rmse = rmse(f, p.mean);
@@ -48,12 +49,13 @@ double DemoRun::seconds() const {
   return sum;
 }
 
-Batch all_rows(const Scenario& scenario) {
+Batch all_rows(const Scenario& scenario, std::size_t first) {
+  const std::span batches = std::span(scenario.batches).subspan(first);
   Index rows = 0;
-  for (const Batch& batch : scenario.batches) rows += batch.y.size();
+  for (const Batch& batch : batches) rows += batch.y.size();
   Batch all{Matrix(rows, 1), Vector(rows)};
   Index row = 0;
-  for (const Batch& batch : scenario.batches) {
+  for (const Batch& batch : batches) {
     all.X.middleRows(row, batch.y.size()) = batch.X;
     all.y.segment(row, batch.y.size()) = batch.y;
     row += batch.y.size();
@@ -68,19 +70,24 @@ Vector scored_grid(const Batch& all) {
   return Vector::LinSpaced(501, std::floor(x[tail]), std::ceil(x[x.size() - 1 - tail]));
 }
 
-Vector true_function(const Vector& x) { return x.unaryExpr(&scenario_function); }
-
-DemoScore score_of(const DemoRun& run, const Vector& grid) {
-  return judge(run.model, run.model.kernel(), run.model.noise_variance(), run.seconds(), grid);
+Vector true_function(const Scenario& scenario, const Vector& x) {
+  return x.unaryExpr(scenario.function);
 }
 
-DemoScore score_of_exact(const Batch& all, const Hyperparameters& start, const Vector& grid) {
+DemoScore score_of(const DemoRun& run, const Vector& grid) {
+  return judge(run.scenario, run.model, run.model.kernel(), run.model.noise_variance(),
+               run.seconds(), grid);
+}
+
+DemoScore score_of_exact(const Scenario& scenario, const Hyperparameters& start,
+                         const Vector& grid) {
+  const Batch all = all_rows(scenario, scenario.changes ? kFirstChangedBatch : 0);
   const Stopwatch watch;
   ExactGP gp(start);
   gp.fit(all.X, all.y, {}, nullptr, [] { return interrupted() != 0; });
   stop_if_interrupted();
   const Hyperparameters& fitted = gp.hyperparameters();
-  return judge(gp, fitted.kernel, fitted.noise(), watch.seconds(), grid);
+  return judge(scenario, gp, fitted.kernel, fitted.noise(), watch.seconds(), grid);
 }
 
 std::string describe_growth(const DemoRun& run) {
@@ -118,6 +125,21 @@ std::string describe_growth(const DemoRun& run) {
     return fmt::format("grew linearly, by {:.1f} a batch, to {}", slope, last);
   }
   return fmt::format("grew from {} to {}", M.front(), last);
+}
+
+std::string describe_change(const DemoRun& run, const DemoRun& keeping, const Vector& grid) {
+  std::string forgot;
+  for (const BatchReport& r : run.reports) {
+    if (r.past_weight < 1.0) {
+      forgot += fmt::format("{}{} (to {})", forgot.empty() ? "" : ", ", r.batch, r.past_weight);
+    }
+  }
+  const auto state = [&](const DemoRun& r) {
+    return fmt::format("{} points, RMSE {:.2f}", r.model.size(), score_of(r, grid).rmse);
+  };
+  return fmt::format("{}: {}; without forgetting {}",
+                     forgot.empty() ? "forgot nothing" : "forgot at batch " + forgot, state(run),
+                     state(keeping));
 }
 
 }  // namespace ample::cli

@@ -23,14 +23,15 @@ struct DemoRun {
   [[nodiscard]] double seconds() const;
 };
 
-[[nodiscard]] Batch all_rows(const Scenario& scenario);
+/// From some batch (from 0) on.
+[[nodiscard]] Batch all_rows(const Scenario& scenario, std::size_t first = 0);
 
 /// Where models are scored and drawn: the central 98 % of the inputs, to the next whole number. A
 /// Cauchy distribution reaches so far that a picture of all its inputs shows nothing else.
 [[nodiscard]] Vector scored_grid(const Batch& all);
 
-/// Without noise.
-[[nodiscard]] Vector true_function(const Vector& x);
+/// Of a scenario at its end, without noise.
+[[nodiscard]] Vector true_function(const Scenario& scenario, const Vector& x);
 
 /// A model that has seen all data.
 struct DemoScore {
@@ -43,12 +44,24 @@ struct DemoScore {
   double seconds = 0.0;
 };
 
+/// Of several models on one stream: a key for JSON and a title for people.
+struct NamedScore {
+  const char* key;
+  const char* title;
+  DemoScore score;
+};
+using DemoScores = std::vector<NamedScore>;
+
 [[nodiscard]] DemoScore score_of(const DemoRun& run, const Vector& grid);
-/// Fits an exact GP to all rows. Throws Interrupted if a signal comes.
-[[nodiscard]] DemoScore score_of_exact(const Batch& all, const Hyperparameters& start,
+/// Fits an exact GP to all rows, of a function that changes to those since. Throws Interrupted if a
+/// signal comes.
+[[nodiscard]] DemoScore score_of_exact(const Scenario& scenario, const Hyperparameters& start,
                                        const Vector& grid);
 
 /// How the model grew, in words that the numbers decide.
 [[nodiscard]] std::string describe_growth(const DemoRun& run);
+/// What a model forgot of a function that changed, and what became of one that forgets nothing.
+[[nodiscard]] std::string describe_change(const DemoRun& run, const DemoRun& keeping,
+                                          const Vector& grid);
 
 }  // namespace ample::cli

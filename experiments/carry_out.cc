@@ -38,14 +38,15 @@ Prediction predict(const Model& model, const Matrix& X) {
   return all;
 }
 
-/// Fills in the errors of a model, and of the noise model of the targets seen, on a test set.
+/// Fills in the errors of a model, and of the noise model of the targets seen, which are in the
+/// scaled units, on a test set.
 template <class Model>
-void score(const Model& model, const TargetStatistics& targets, const Batch& test,
-           BatchResult& result) {
+void score(const Model& model, const TargetStatistics& targets, const Scaling& scaling,
+           const Batch& test, BatchResult& result) {
   const Prediction p = predict(model, test.X);
   result.rmse = rmse(test.y, p.mean);
   result.nlpd = nlpd(test.y, p);
-  const Prediction noise = targets.predict(test.y.size());
+  const Prediction noise = scaling.restore(targets.predict(test.y.size()));
   result.noise_rmse = rmse(test.y, noise.mean);
   result.noise_nlpd = nlpd(test.y, noise);
 }
@@ -66,6 +67,13 @@ std::string settings_text(const Run& run, const ContinualGPOptions& options) {
     for (const auto& [name, value] : options.selection.settings()) json[name] = value;
     json["fit_tolerance"] = options.fit_tolerance;
     json["refit_every"] = options.refit_every;
+    // What the paper does not have; a run without it says nothing of it.
+    if (options.prune > 0.0) json["prune"] = options.prune;
+    if (options.find_kernel) json["find_kernel"] = true;
+    if (options.warm_up > 0) json["warm_up"] = options.warm_up;
+    if (options.refit_rows > 0) json["refit_rows"] = options.refit_rows;
+    if (options.reservoir > 0) json["reservoir"] = options.reservoir;
+    if (options.forget != Forgetting::never()) json["forget"] = to_string(options.forget.rule);
   }
   json["seed"] = options.seed;
   return json.dump();
@@ -119,7 +127,7 @@ void run_exact(const Run& run, const Job& job, Results& results) {
     result.elbo = gp.log_evidence();
     result.kernel = gp.hyperparameters().kernel.to_string();
     result.noise_variance = gp.hyperparameters().noise();
-    score(gp, targets, job.test(seen), result);
+    score(gp, targets, Scaling::identity(train.X.cols()), job.test(seen), result);
     progress.batches.push_back(std::move(result));
   }
   progress.seconds = clock.seconds();
@@ -195,7 +203,8 @@ void run_continual(const Run& run, const Job& job, double seconds_between_saves,
       throw;
     }
     const Index seen = model.batches();
-    score(model, model.checkpoint()->targets, job.test(seen), unsaved.batches.back());
+    score(model, model.checkpoint()->targets, model.predictor()->scaling(), job.test(seen),
+          unsaved.batches.back());
     if (job.draw) {
       for (Drawing& d : job.draw(model, seen)) unsaved.drawings.push_back(std::move(d));
     }

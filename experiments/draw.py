@@ -15,6 +15,7 @@ figures are:
     magnetic-paths    the same after each of four paths, all methods
     magnetic-stream   the same along one path, all methods
     large             M on 50,000 rows
+    fronts            size against accuracy, for the rules that choose points and remove them
 
 What has not been run yet is left out and named in the figure; a figure of which nothing has been
 run is skipped. Exit code 2 for a wrong command line, 3 for a file that is not one of results or
@@ -677,6 +678,80 @@ def large(results):
     return figure
 
 
+# --- Fronts ---------------------------------------------------------------------------------------
+
+FRONTS = {  # start and way of choosing
+    ("paper", "variance"): Look("the paper's start, by variance", INK, ""),
+    ("paper", "gain"): Look("the paper's start, by gain", BLUE, ""),
+    ("default", "variance"): Look("default start, by variance", PURPLE, ""),
+    ("default", "gain"): Look("default start, by gain", VERMILION, ""),
+}
+PRUNED = {"0": ("o", "-"), "0.01": ("s", (0, (4, 1.5))), "0.05": ("^", (0, (1.2, 1.2)))}  # β
+
+
+def read_fronts(results):
+    """(start, choice, β) → data set → [(δ, M, RMSE, NLPD)], means over folds. The paper's rule is
+    that of the experiment uci."""
+    folds = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for run in results.runs("uci", method="vips", done=True):
+        folds["paper", "variance", "0"][run.data][run.parameter].append(run.last)
+    for run in results.runs("fronts", done=True):
+        folds[tuple(run.method.split("-"))][run.data][run.parameter].append(run.last)
+    return {rule: {data: [(delta, *(fmean(last[name] for last in lasts)
+                                    for name in ("inducing", *METRICS)))
+                          for delta, lasts in sorted(points.items())]
+                   for data, points in sets.items()} for rule, sets in folds.items()}
+
+
+def fronts(results):
+    results.require("fronts", done=True)
+    rules = read_fronts(results)
+    figure, axes = plt.subplots(4, 4, figsize=(WIDTH, 8.6), layout="constrained")
+    for index, data in enumerate((*UCI_SETS, "magnetic")):
+        for row, metric in enumerate(METRICS):
+            panel = axes[2 * (index // 4) + row, index % 4]
+            draw_front(panel, rules, data, metric)
+            unit = " (µT)" if data == "magnetic" and metric == "rmse" else ""
+            panel.set_ylabel(metric.upper() + unit if index % 4 == 0 or unit else "")
+            if row == 0:
+                panel.set_title(data)
+                count = len({run.fold for run in results.runs("fronts", data=data, done=True)})
+                if count < FOLDS and data != "magnetic":
+                    note(panel, [f"{count} of {FOLDS} folds"])
+            else:
+                panel.set_xlabel("inducing points $M$")
+    for panel in axes[2:, 3]:
+        panel.axis("off")
+    handles = [Line2D([], [], color=look.color, label=look.title) for look in FRONTS.values()]
+    handles += [Line2D([], [], color=GREY, marker=marker, linestyle=line, label=f"β = {beta}")
+                for beta, (marker, line) in PRUNED.items()]
+    axes[2, 3].legend(handles=handles, loc="upper left", borderaxespad=0, handlelength=2.6,
+                      title="along each line δ, from 0.2 (left)\nto 0.02 (right) or further",
+                      alignment="left", title_fontsize=7.5)
+    return figure
+
+
+def draw_front(axes, rules, data, metric):
+    axes.set_xscale("log")
+    for (start, choice, beta), sets in sorted(rules.items(), reverse=True):
+        if data not in sets:
+            continue
+        marker, line = PRUNED[beta]
+        _, sizes, *errors = zip(*sets[data])
+        values = errors[METRICS.index(metric)]
+        own = (start, choice, beta) == ("paper", "variance", "0")
+        axes.plot(sizes, values, color=FRONTS[start, choice].color, marker=marker, linestyle=line,
+                  markersize=3.4, linewidth=1.6 if own else 0.9, markeredgecolor="white",
+                  markeredgewidth=0.3, zorder=4 if own else 2)
+    if metric == "rmse" and axes.dataLim.ymax > 8 * axes.dataLim.ymin:
+        axes.set_yscale("log")
+        plain(axes.yaxis)
+    left, right = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if right < 100 * left else (1,)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    plain(axes.xaxis)
+
+
 # --- Command line ---------------------------------------------------------------------------------
 
 FIGURES = {
@@ -689,6 +764,7 @@ FIGURES = {
     "magnetic-paths": magnetic_paths,
     "magnetic-stream": magnetic_stream,
     "large": large,
+    "fronts": fronts,
 }
 
 

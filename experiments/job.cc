@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "fronts.h"
+
 namespace ample::experiments {
 
 SelectionMethod selection_of(const Run& run, Index cap) {
@@ -50,6 +52,7 @@ Job make_job(const Run& run, const std::filesystem::path& folder) {
   }
   if (run.experiment == "large") return large_job(run);
   if (run.experiment.starts_with("magnetic-")) return magnetic_job(run, folder);
+  if (run.experiment == "fronts") return fronts_job(run, folder);
   throw std::logic_error("no experiment '" + run.experiment + "'");
 }
 

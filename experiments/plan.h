@@ -11,7 +11,8 @@ namespace ample::experiments {
 struct Run {
   std::string experiment;  // "uci"
   std::string data;        // "naval"
-  std::string method;      // "vips", another selection method, or "exact": all data at once
+  std::string method;      // "vips", another selection method, or "exact": all data at once; of
+                           // "fronts" a rule (fronts.h)
   double parameter = 0.0;  // δ of VIPS, η of CV, ρ of OIPS, M of a fixed size; 0 for the exact GP
   int fold = 0;            // the part held out, or the seed of made-up data
 

@@ -95,7 +95,10 @@ std::vector<Run> chosen_runs(const Arguments& arguments, const std::vector<std::
 void require_all_data(const std::vector<Run>& runs, const std::filesystem::path& folder) {
   std::set<std::string> needed;
   for (const Run& run : runs) {
-    if (run.experiment.starts_with("uci") || run.experiment == "figure2b") needed.insert(run.data);
+    if (run.experiment.starts_with("uci") || run.experiment == "figure2b" ||
+        run.experiment == "fronts") {
+      needed.insert(run.data);
+    }
     if (run.experiment.starts_with("magnetic-")) needed.insert("magnetic");
   }
   for (const std::string& name : needed) require_data(folder, name);

@@ -187,9 +187,9 @@ Forgetting.after_rows(5000)
            })
       .def("__setstate__",
            [](Forgetting& f, const std::tuple<int, int, double>& state) {
-             new (&f) Forgetting{static_cast<Forgetting::Rule>(std::get<0>(state)),
-                                 static_cast<Forgetting::Clock>(std::get<1>(state)),
-                                 std::get<2>(state)};
+             new (&f)
+                 Forgetting{static_cast<Forgetting::Rule>(std::get<0>(state)),
+                            static_cast<Forgetting::Clock>(std::get<1>(state)), std::get<2>(state)};
            })
       .def("__repr__", [](const Forgetting& f) {
         if (f.rule != Forgetting::Rule::half_life) {
@@ -246,8 +246,8 @@ has the values of all these that the estimators use when no kernel is given.
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
              bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows, Index reservoir,
              const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
-             int max_evaluations,
-             double gradient_tolerance, double fit_tolerance, std::uint64_t seed) {
+             int max_evaluations, double gradient_tolerance, double fit_tolerance,
+             std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
                                         search_start, find_kernel, ard, warm_up, refit_rows, reservoir,
                                         forget, refit_seconds, prune, refit_every, max_evaluations,
@@ -271,9 +271,8 @@ has the values of all these that the estimators use when no kernel is given.
           [](Model& gp, const MatrixRef& X, const VectorRef& y,
              const std::optional<Vector>& weights, std::optional<double> max_seconds,
              std::optional<double> time) {
-            ObserveOptions options{.weights = weights.value_or(Vector()),
-                                   .time = time,
-                                   .should_stop = stop_on_signal};
+            ObserveOptions options{
+                .weights = weights.value_or(Vector()), .time = time, .should_stop = stop_on_signal};
             if (max_seconds) options.max_seconds = *max_seconds;
             return gp.change([&](ContinualGP& next) { return next.observe(X, y, options); });
           },

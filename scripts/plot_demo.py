@@ -34,7 +34,7 @@ STYLE = {
     "legend.frameon": False,
     "svg.hashsalt": "ample",  # the same picture is the same file
 }
-MODEL, BAND, TRUTH, INDUCING = "#1a1a1a", "#c9c9c9", "#5a5a5a", "#d55e00"
+MODEL, BAND, TRUTH, INDUCING, KEEPING = "#1a1a1a", "#c9c9c9", "#5a5a5a", "#d55e00", "#cc79a7"
 # Early to late, from viridis less its palest end: in order, and told apart by every eye.
 BATCHES = matplotlib.colormaps["viridis"](np.linspace(0.12, 0.88, 10))
 
@@ -47,6 +47,8 @@ def draw_fit(axes, scenario):
         axes.plot(batch["x"], batch["y"], ".", color=color, markersize=3.6, markeredgewidth=0,
                   rasterized=True)
     axes.plot(x, grid["truth"], color=TRUTH, linewidth=0.9, dashes=(3, 2))
+    if other := scenario.get("without_forgetting"):
+        axes.plot(x, other["mean"], color=KEEPING, linewidth=1.2)
     axes.plot(x, mean, color=MODEL, linewidth=1.2)
     inducing = np.array(scenario["inducing_inputs"])
     axes.plot(inducing, np.full(inducing.size, -3.85), "|", color=INDUCING, markersize=8,
@@ -70,16 +72,23 @@ def note(axes, text, x, side):
 def draw_size(axes, scenario):
     number = [batch["batch"] for batch in scenario["batches"]]
     size = [batch["inducing"] for batch in scenario["batches"]]
+    if other := scenario.get("without_forgetting"):
+        axes.plot(number, other["inducing"], color=KEEPING, linewidth=1.2, zorder=1)
+        name_last(axes, number, other["inducing"])
     axes.step(number, size, where="mid", color=BAND, linewidth=1.4, zorder=1)
     axes.scatter(number, size, c=BATCHES[: len(number)], s=26, zorder=2, linewidth=0)
+    name_last(axes, number, size)
+    axes.set_xticks(number, [n if n % 2 == 0 else "" for n in number])
+
+
+def name_last(axes, number, size):
     axes.annotate(f"{size[-1]}", (number[-1], size[-1]), (0, 5), textcoords="offset points",
                   ha="center", fontsize=8.5)
-    axes.set_xticks(number)
 
 
 def draw(demo):
     scenarios = demo["scenarios"]
-    figure, axes = plt.subplots(2, len(scenarios), figsize=(9, 4.9), layout="constrained",
+    figure, axes = plt.subplots(2, len(scenarios), figsize=(11, 4.9), layout="constrained",
                                 sharey="row", height_ratios=(1.55, 1))
     for column, scenario in enumerate(scenarios):
         draw_fit(axes[0, column], scenario)
@@ -88,17 +97,20 @@ def draw(demo):
         axes[0, column].set_xlabel("input $x$")
         axes[1, column].set_xlabel("batch")
         for row in range(2):
-            axes[row, column].text(0, 1.03, "abcdef"[row * len(scenarios) + column],
+            axes[row, column].text(0, 1.03, "abcdefgh"[row * len(scenarios) + column],
                                    transform=axes[row, column].transAxes, weight="bold", size=10,
                                    va="bottom")
     axes[0, 0].set_ylabel("target $y$")
     axes[1, 0].set_ylabel("inducing points $M$")
-    axes[1, 0].set_ylim(0, 1.12 * max(b["inducing"] for s in scenarios for b in s["batches"]))
+    sizes = [b["inducing"] for s in scenarios for b in s["batches"]]
+    sizes += [size for s in scenarios for size in s.get("without_forgetting", {}).get("inducing", [])]
+    axes[1, 0].set_ylim(0, 1.12 * max(sizes))
     handles = {
         "data, first to last batch": tuple(dot(BATCHES[i]) for i in (0, 3, 6, 9)),
         "posterior mean": Line2D([], [], color=MODEL, linewidth=1.2),
         "± 2 standard deviations": Patch(color=BAND, linewidth=0),
         "true function": Line2D([], [], color=TRUTH, linewidth=0.9, dashes=(3, 2)),
+        "the mean, and $M$, without forgetting": Line2D([], [], color=KEEPING, linewidth=1.2),
         "inducing points": Line2D([], [], color=INDUCING, marker="|", markersize=8,
                                   markeredgewidth=1.2, linestyle=""),
     }

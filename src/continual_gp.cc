@@ -100,7 +100,8 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
     return late || (call.should_stop && call.should_stop());
   };
   const double longest = before->options.refit_seconds;
-  const bool overdue = longest > 0.0 && Clock::now() - refitted_ > std::chrono::duration<double>(longest);
+  const bool overdue =
+      longest > 0.0 && Clock::now() - refitted_ > std::chrono::duration<double>(longest);
   auto [model, report] = Observation(*before, X, y, call, should_stop, overdue).learn();
   if (late) {
     report.warnings.push_back(

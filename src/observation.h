@@ -2,7 +2,8 @@
 //
 //   too few rows to begin            they are held, and an exact model of them answers questions
 //   few rows since the last refit    learnt on top of the model as it is, with θ held, and kept
-//   enough rows                      all that were kept are learnt anew, as one batch, on top of the
+//   enough rows                      all that were kept are learnt anew, as one batch, on top of
+//   the
 //                                    model before the first of them
 //   rows that cannot be foreseen     those before them are learnt first, then these, at once
 #pragma once

@@ -85,8 +85,8 @@ std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X, c
   check_batch(old, X, sites);
   if (!(factor > 0.0)) invalid("optimum: the noise's factor is {}, but must be positive", factor);
   const Matrix Vt = whiten(old, X);
-  return value_of(density(old, factor * old.noise_variance, sites, Vt,
-                          what_old_points_leave(old, X, Vt)));
+  return value_of(
+      density(old, factor * old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt)));
 }
 
 std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,

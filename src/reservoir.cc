@@ -50,7 +50,8 @@ void Reservoir::forget(double gamma, std::uint64_t seed) {
   Index left = size();
   for (; left > most; --left) {
     const auto n = static_cast<std::uint64_t>(seen + left);
-    const auto place = static_cast<Index>(random_number(~seed, n) % static_cast<std::uint64_t>(left));
+    const auto place =
+        static_cast<Index>(random_number(~seed, n) % static_cast<std::uint64_t>(left));
     X.row(place) = X.row(left - 1);
     y[place] = y[left - 1];
   }

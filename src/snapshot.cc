@@ -513,7 +513,8 @@ TargetStatistics read_targets(Reader& in, const std::string& prefix, int format_
   TargetStatistics targets;
   targets.count = in.count(prefix + "rows_seen", Index{0}, kLargestCount);
   targets.weight = static_cast<double>(targets.count);
-  if (format_version >= 4) targets.weight = in.number(prefix + "targets.weight", 0.0, targets.weight);
+  if (format_version >= 4)
+    targets.weight = in.number(prefix + "targets.weight", 0.0, targets.weight);
   targets.mean = in.number(prefix + "targets.mean");
   targets.m2 = in.number(prefix + "targets.m2", 0.0);
   return targets;

@@ -17,10 +17,7 @@ void TargetStatistics::observe(const VectorRef& y) {
   const double guess = y.mean();
   const double rest = (y.array() - guess).sum();
   const double m2_batch = (y.array() - guess).square().sum() - rest * rest / n;
-  merge({.count = y.size(),
-         .weight = n,
-         .mean = guess + rest / n,
-         .m2 = std::max(m2_batch, 0.0)});
+  merge({.count = y.size(), .weight = n, .mean = guess + rest / n, .m2 = std::max(m2_batch, 0.0)});
 }
 
 void TargetStatistics::forget(double gamma) {

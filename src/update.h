@@ -71,8 +71,8 @@ class Update {
   const ShouldStop& should_stop_;
   std::shared_ptr<const Predictor> base_;
   Scaling scaling_;
-  Matrix X_;                      // [N,D] in scaled units
-  Sites sites_;                   // likewise
+  Matrix X_;     // [N,D] in scaled units
+  Sites sites_;  // likewise
   TargetStatistics base_targets_;
   TargetStatistics targets_;      // this batch's included
   Hyperparameters theta_;         // θ_old, then θ

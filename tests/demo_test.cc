@@ -74,7 +74,7 @@ TEST_F(Demo, WritesWhatItTakesToDrawAndToGoOn) {
   const Json result = demo("first/demo");
   EXPECT_EQ(result.at("seed"), 1);
   EXPECT_EQ(result.at("delta"), 0.05);
-  ASSERT_EQ(result.at("scenarios").size(), 3U);
+  ASSERT_EQ(result.at("scenarios").size(), 4U);
   for (const Json& scenario : result.at("scenarios")) {
     SCOPED_TRACE(scenario.at("title"));
     ASSERT_EQ(scenario.at("batches").size(), 10U);
@@ -88,7 +88,8 @@ TEST_F(Demo, WritesWhatItTakesToDrawAndToGoOn) {
     const auto M = scenario.at("batches").back().at("inducing").get<std::size_t>();
     EXPECT_EQ(scenario.at("inducing_inputs").size(), M);
     EXPECT_EQ(scenario.at("ample").at("points"), M);
-    EXPECT_EQ(scenario.at("exact").at("points"), rows);
+    const bool changes = scenario.contains("without_forgetting");
+    EXPECT_EQ(scenario.at("exact").at("points"), changes ? rows / 2 : rows);
     for (const char* name : {"truth", "mean", "std"}) {
       EXPECT_EQ(scenario.at("grid").at(name).size(), scenario.at("grid").at("x").size());
     }
@@ -103,11 +104,12 @@ TEST_F(Demo, WritesWhatItTakesToDrawAndToGoOn) {
 }
 
 TEST_F(Demo, TheNumbersDecideTheSummary) {
-  const std::vector<std::string> words = {"linearly", "halted", "until batch 8"};
+  const std::vector<std::string> words = {"linearly", "halted", "until batch 8",
+                                          "forgot at batch 6"};
   const auto expect_words = [&](const Json& result) {
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
       const auto summary = result.at("scenarios")[i].at("summary").get<std::string>();
-      for (std::size_t j = 0; j < 3; ++j) {
+      for (std::size_t j = 0; j < words.size(); ++j) {
         EXPECT_EQ(summary.find(words[j]) != std::string::npos, i == j) << summary;
       }
     }
@@ -136,8 +138,19 @@ TEST_F(Demo, OfTheSameSeedTheFilesAreTheSameAndWithJsonEveryLineIsAnObject) {
     batches += object.contains("batch") ? 1 : 0;
     comparisons += object.contains("exact") ? 1 : 0;
   }
-  EXPECT_EQ(batches, 30U);
-  EXPECT_EQ(comparisons, 3U);
+  EXPECT_EQ(batches, 40U);
+  EXPECT_EQ(comparisons, 4U);
+}
+
+TEST_F(Demo, WhereTheFunctionChangesForgettingIsBetterAndSmaller) {
+  first();
+  const Json scenario = demo("first/demo").at("scenarios")[3];
+  const Json& kept = scenario.at("without_forgetting");
+  ASSERT_EQ(kept.at("inducing").size(), scenario.at("batches").size());
+  EXPECT_EQ(kept.at("inducing").back(), kept.at("points"));
+  EXPECT_EQ(kept.at("mean").size(), scenario.at("grid").at("x").size());
+  EXPECT_LT(scenario.at("ample").at("rmse").get<double>(), 0.5 * kept.at("rmse").get<double>());
+  EXPECT_LT(scenario.at("ample").at("points").get<int>(), kept.at("points").get<int>());
 }
 
 TEST_F(Demo, ALargerDeltaMakesASmallerModel) {

@@ -359,7 +359,7 @@ TEST(Merge, ModelsThatHoldTheirRowsGiveThem) {
   EXPECT_EQ(after->reservoir.size(), 1000);
   EXPECT_EQ(after->reservoir.seen, 1530);
   EXPECT_EQ(after->options.refit_every, options.refit_every);
-  EXPECT_EQ(after->options.weigh_past, options.weigh_past);
+  EXPECT_EQ(after->options.forget, options.forget);
 
   // All of them young: one stream.
   const Merged begun = merge(std::vector{waiting, young});

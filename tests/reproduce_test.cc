@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <sys/file.h>
 #include <thread>
@@ -18,6 +19,8 @@
 
 #include "database.h"
 #include "errors.h"
+#include "fronts.h"
+#include "fronts_table.h"
 #include "job.h"
 #include "operating_point.h"
 #include "paper_values.h"
@@ -133,6 +136,92 @@ TEST(Jobs, FigureTwoIsTestedOnlyWhereTheStreamHasBeen) {
   ASSERT_EQ(job.batches, 4);
   EXPECT_LE(job.test(1).X.maxCoeff(), job.train(0).X.maxCoeff());
   EXPECT_EQ(job.test(4).X.rows(), 500);
+}
+
+// ---- the fronts
+
+TEST(Fronts, EveryRuleIsFoundByItsName) {
+  using Start = FrontRule::Start;
+  std::set<std::string> names;
+  for (const Start start : {Start::paper, Start::out_of_the_box}) {
+    for (const FrontRule& rule : front_rules(start)) {
+      EXPECT_TRUE(names.insert(rule.name()).second) << rule.name();
+      EXPECT_EQ(front_rule(rule.name()), rule);
+      EXPECT_EQ(rule.is_the_papers(), rule.name() == "paper-variance-0");
+    }
+  }
+  EXPECT_THROW(static_cast<void>(front_rule("paper-gain")), std::logic_error);
+}
+
+TEST(Fronts, ARunIsThePapersButForItsRule) {
+  if (!ample::testing::has_data()) GTEST_SKIP() << ample::testing::no_data();
+  const std::string folder = ample::testing::data_dir();
+  const Job uci = make_job({"uci", "concrete", "vips", 0.095, 1}, folder);
+  const Job same = make_job({"fronts", "concrete", "paper-variance-0", 0.095, 1}, folder);
+  EXPECT_EQ(same.train(3).X, uci.train(3).X);
+  EXPECT_EQ(same.options.selection.settings(), uci.options.selection.settings());
+  EXPECT_EQ(same.options.prune, 0.0);
+
+  const Job gain = make_job({"fronts", "concrete", "paper-gain-0.05", 0.095, 1}, folder);
+  EXPECT_NE(gain.options.selection.settings(), uci.options.selection.settings());
+  EXPECT_EQ(gain.options.prune, 0.05);
+  EXPECT_FALSE(gain.options.find_kernel);
+
+  const Job box = make_job({"fronts", "concrete", "default-gain-0.01", 0.2, 1}, folder);
+  SelectionSettings expected = ContinualGPOptions::out_of_the_box().selection.settings();
+  expected["delta"] = 0.2;
+  EXPECT_EQ(box.options.selection.settings(), expected);
+  EXPECT_EQ(box.options.prune, 0.01);
+  EXPECT_TRUE(box.options.find_kernel);
+}
+
+BatchResult front_point(Index inducing, double rmse) {
+  BatchResult b;
+  b.inducing = inducing;
+  b.rmse = rmse;
+  return b;
+}
+
+/// The paper's rule has 100 points and an error of 0.3 on all six sets.
+Fronts fronts_with(const std::string& rule, double delta, Index inducing, double rmse) {
+  Fronts fronts;
+  for (const std::string& data : uci_names()) {
+    fronts[{FrontRule{}.name(), 0.095}][data][0] = front_point(100, 0.3);
+    fronts[{rule, delta}][data][0] = front_point(inducing, rmse);
+  }
+  return fronts;
+}
+
+TEST(Fronts, TheBestRuleIsCloseOnMostSetsAndThenSmallest) {
+  using Start = FrontRule::Start;
+  Fronts fronts = fronts_with("default-gain-0.05", 0.2, 25, 0.305);
+  for (const std::string& data : uci_names()) {
+    fronts[{"default-gain-0", 0.2}][data][0] = front_point(50, 0.2);
+    fronts[{"default-gain-0.01", 0.2}][data][0] = front_point(5, 0.32);
+  }
+  const auto best = best_choice(fronts, Start::out_of_the_box, 0.095);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->rule, "default-gain-0.05");
+  EXPECT_EQ(best->close(), 6U);
+  EXPECT_NEAR(best->size(), 0.25, 1e-12);
+  // The paper's own rule is one of its start's.
+  EXPECT_EQ(best_choice(fronts, Start::paper, 0.095).value().rule, "paper-variance-0");
+  // Nobody is judged on fewer sets, nor beside a rule that was not run.
+  fronts[{"default-gain-0.05", 0.2}].erase("bike");
+  EXPECT_EQ(best_choice(fronts, Start::out_of_the_box, 0.095).value().rule, "default-gain-0");
+  EXPECT_FALSE(best_choice(fronts, Start::out_of_the_box, 0.02));
+}
+
+TEST(Fronts, OnlyFoldsThatBothWereRunOnAreCompared) {
+  Fronts fronts = fronts_with("paper-gain-0", 0.05, 50, 0.3);
+  for (const std::string& data : uci_names()) {
+    fronts[{"paper-gain-0", 0.05}][data][1] = front_point(1, 9.0);
+  }
+  const auto best = best_choice(fronts, FrontRule::Start::paper, 0.095);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->rule, "paper-gain-0");
+  EXPECT_EQ(best->sets.at("naval").folds, 1U);
+  EXPECT_NEAR(best->size(), 0.5, 1e-12);
 }
 
 // ---- the paper's rule

@@ -17,23 +17,25 @@ constexpr std::uint64_t kSeeds = 8;
 
 struct Growth {
   std::vector<double> sizes;  // M after each batch
-  double error;               // RMSE at the inputs of all batches, against the noiseless function
+  double error;               // RMSE at the inputs of all batches, against the function at the end
 };
 
-Growth follow(const Scenario& scenario) {
-  ContinualGP gp(scenario_options());
+Growth follow(const Scenario& scenario, const ContinualGPOptions& options = scenario_options()) {
+  ContinualGP gp(options);
   Growth result{{}, 0.0};
   for (const Batch& batch : scenario.batches) {
     const BatchReport r = gp.observe(batch.X, batch.y);
     EXPECT_EQ(r.stop, SelectionStop::threshold);
     EXPECT_LE(r.gap.value(), r.threshold.value());
-    EXPECT_EQ(r.inducing_removed, 0);
+    if (options.prune == 0.0) {
+      EXPECT_EQ(r.inducing_removed, 0);
+    }
     result.sizes.push_back(static_cast<double>(r.inducing));
   }
   double sum = 0.0;
   Index count = 0;
   for (const Batch& batch : scenario.batches) {
-    const Vector f = batch.X.col(0).unaryExpr([](double x) { return scenario_function(x); });
+    const Vector f = batch.X.col(0).unaryExpr(scenario.function);
     sum += (gp.predict(batch.X).mean - f).squaredNorm();
     count += f.size();
   }
@@ -81,6 +83,20 @@ TEST(Scenarios, InANarrowRangeTheModelStaysSmallUntilTheOutliersCome) {
     for (std::size_t b = 0; b < kFirstOutlierBatch; ++b) EXPECT_LE(r.sizes[b], 8.0);
     EXPECT_GE(r.sizes[kFirstOutlierBatch], 1.5 * r.sizes[kFirstOutlierBatch - 1]);
     EXPECT_GE(r.sizes[9], 4.0 * r.sizes[kFirstOutlierBatch - 1]);
+  }
+}
+
+TEST(Scenarios, WhenTheFunctionChangesOnlyAModelThatForgetsFollows) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const Scenario changing = changing_function(seed);
+    const Growth forgetting = follow(changing, forgetting_options());
+    const Growth keeping = follow(changing);
+    EXPECT_LT(forgetting.error, 0.15);
+    EXPECT_GT(keeping.error, 0.4);
+    EXPECT_GT(keeping.sizes[9], 1.5 * forgetting.sizes[9]);
+    // Until the change they differ by what is pruned alone.
+    EXPECT_LE(std::abs(forgetting.sizes[4] - keeping.sizes[4]), 5.0);
   }
 }
 

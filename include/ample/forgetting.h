@@ -1,7 +1,8 @@
 // Less of the past: every row that was learnt counts γ rows.
 //
 //   options.forget = Forgetting::after_rows(5000);      // a row counts half after 5000 others
-//   options.forget = Forgetting::adaptive();            // as far as each batch contradicts the past
+//   options.forget = Forgetting::adaptive();            // as far as each batch contradicts the
+//   past
 //
 //   State half = temper(state, 0.5);                    // A ← γA, c ← γc, F anew
 //   auto evidence = TemperedEvidence::of(state, X, y);
@@ -39,8 +40,8 @@ struct Forgetting {
     return {.rule = Rule::half_life, .clock = Clock::time, .half_life = time};
   }
 
-  /// γ = 2^(−elapsed/h): what a row counts that came so many rows, or so much time, ago. 1 without a
-  /// half-life. The rows of one batch count alike, so batches should be shorter than a half-life.
+  /// γ = 2^(−elapsed/h): what a row counts that came so many rows, or so much time, ago. 1 without
+  /// a half-life. The rows of one batch count alike, so batches should be shorter than a half-life.
   [[nodiscard]] double weight_after(double elapsed) const;
   [[nodiscard]] bool by_time() const { return rule == Rule::half_life && clock == Clock::time; }
 

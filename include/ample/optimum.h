@@ -19,8 +19,9 @@ namespace ample {
 /// How a batch lies in what the model predicts for it, N(m, C) with C = Cov_old(X,X) + Λ⁻¹.
 struct PredictiveDensity {
   double log_density = 0.0;  // L* (9)
-  double chi_squared = 0.0;  // (t − m)ᵀ C⁻¹ (t − m): χ² with N degrees of freedom if the model holds
-  Vector residual;           // (t_n − m_n)/√C_nn   [N]: standard normal if the model holds
+  double chi_squared =
+      0.0;          // (t − m)ᵀ C⁻¹ (t − m): χ² with N degrees of freedom if the model holds
+  Vector residual;  // (t_n − m_n)/√C_nn   [N]: standard normal if the model holds
 };
 
 /// O(N³ + N M²). Empty if the factorisation fails.

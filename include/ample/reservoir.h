@@ -14,10 +14,10 @@
 namespace ample {
 
 struct Reservoir {
-  Matrix X;          // [R,D], in scaled units
-  Vector y;          // [R]
-  Index seen = 0;    // rows that were offered
-  Index fitted = 0;  // `seen` when hyperparameters were last fitted to it
+  Matrix X;             // [R,D], in scaled units
+  Vector y;             // [R]
+  Index seen = 0;       // rows that were offered
+  Index fitted = 0;     // `seen` when hyperparameters were last fitted to it
   double weight = 0.0;  // what the rows offered count in all: `seen` if none is forgotten
 
   [[nodiscard]] Index size() const { return X.rows(); }

@@ -8,7 +8,8 @@
 //   mean = mean_a + δ n_b/n,   m2 = m2_a + m2_b + δ² n_a n_b/n,   δ = mean_b − mean_a, n = n_a +
 //   n_b.
 //
-// Where the past is forgotten, n is what its rows still count. O(N) a batch, four numbers of memory.
+// Where the past is forgotten, n is what its rows still count. O(N) a batch, four numbers of
+// memory.
 #pragma once
 
 #include "ample/types.h"
@@ -27,7 +28,8 @@ struct TargetStatistics {
   /// From now on every target seen counts γ times what it did.
   void forget(double gamma);
 
-  /// The unbiased variance m2/(n − 1), n being the weight; 0 for fewer than two targets or all equal up to rounding.
+  /// The unbiased variance m2/(n − 1), n being the weight; 0 for fewer than two targets or all
+  /// equal up to rounding.
   [[nodiscard]] double variance() const;
 
   /// Σ_n log N(y_n; mean, variance). With a variance of 0 there is no density, and
