@@ -5,7 +5,7 @@ import numpy as np
 DIMENSION = 3
 NOISE = 0.2
 _FEATURES = 100
-_LENGTHSCALE = 0.7
+_LENGTHSCALE = 0.5
 
 # A draw from a Gaussian process with a squared-exponential kernel, by random Fourier features.
 _draw = np.random.default_rng(2026)

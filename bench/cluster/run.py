@@ -4,6 +4,7 @@
     python bench/cluster/run.py dask --rows 10000000 --workers 1 2
     python bench/cluster/run.py spark --rows 10000000 --workers 1 2
     python bench/cluster/run.py shards                          1 to 64 shards in one process
+    python bench/cluster/run.py overhead                        Dask's own share: tasks that do nothing
 
 Each measurement is a line of bench/cluster/results.jsonl; report.py makes tables and the figure of them.
 Workers are processes with one thread. Partitions are made where they are learnt.
@@ -105,16 +106,25 @@ def run_stream(options):
     partitions, count = sizes(options)
     start = time.perf_counter()
     pilot = make_pilot(PILOT_ROWS)
+    pilot_seconds = time.perf_counter() - start
+    making = 0.0
 
     def pieces():
+        nonlocal making
         for number in range(partitions):
             progress(f"{number} of {partitions} partitions, {time.perf_counter() - start:.0f} s")
-            yield field.partition(number, count)
+            before = time.perf_counter()
+            made = field.partition(number, count)
+            making += time.perf_counter() - before
+            yield made
 
     shard = _cluster.learn(pieces(), pilot, BATCH)
     seconds = time.perf_counter() - start
     model = pickle.loads(shard.model)
-    record(options.out, what="stream", rows=model.rows_seen, seconds=seconds, peak=peak_memory(), **errors(model))
+    record(
+        options.out, what="stream", rows=model.rows_seen, seconds=seconds, pilot_seconds=pilot_seconds,
+        make_seconds=making, peak=peak_memory(), **errors(model),
+    )  # fmt: skip
 
 
 # --- Dask ----------------------------------------------------------------------------------------
@@ -143,6 +153,32 @@ def run_dask(options):
             seconds = time.perf_counter() - start
             peaks = list(client.run(peak_memory).values())
         finish("dask", options, workers, seconds, peaks, model, report)
+
+
+def run_overhead(options):
+    import cloudpickle
+    import distributed
+
+    import ample.dask
+
+    def nothing(*arguments):
+        return None
+
+    # The graph of a fit, of tasks that do nothing.
+    ample.dask._learn, _cluster.merge_shards = nothing, nothing
+    partitions = ample.dask._Partitions([None] * options.partitions, [None] * options.partitions, ["a", "y"])
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        start = time.perf_counter()
+        merging = _cluster.Merging(4, 0.0, None, False)
+        root = ample.dask._root_task(partitions, b"pilot", BATCH, merging)
+        graph = dict(root.__dask_graph__())
+        client.compute(root).result()
+        seconds = time.perf_counter() - start
+    size = len(cloudpickle.dumps(graph))
+    record(options.out, what="overhead", partitions=options.partitions, tasks=len(graph), seconds=seconds, bytes=size)
 
 
 def finish(what, options, workers, seconds, peaks, model, report):
@@ -277,6 +313,9 @@ def main():
         command.add_argument("--rows", type=int, default=10_000_000)
         if name != "stream":
             command.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    overhead = commands.add_parser("overhead")
+    overhead.set_defaults(function=run_overhead)
+    overhead.add_argument("--partitions", type=int, default=10_000)
     shards = commands.add_parser("shards")
     shards.set_defaults(function=run_shards)
     shards.add_argument("--rows", type=int, default=128_000)

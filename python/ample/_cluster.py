@@ -215,7 +215,7 @@ def merge_shards(shards: Sequence[Shard | None], merging: Merging, last: bool) -
         rows,
         sum(shard.partitions for shard in there),
         sum(shard.inducing for shard in there),
-        sum(shard.nats for shard in there) + report.nats,
+        sum(shard.nats for shard in there) + report.pruned_nats,
         max(shard.depth for shard in there) + 1,
     )
 

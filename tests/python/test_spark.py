@@ -1,10 +1,12 @@
 """Learning on Spark: a real one, with executors in processes of their own. It needs Java 17 or later."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -187,6 +189,19 @@ def test_a_partition_streams_through_its_task():
     for taken, batch in enumerate(_cluster.cut(pieces, 250), start=1):
         assert len(batch[1]) == 250
         assert len(held) == -(-250 * taken // 100)  # no further than the batch asks
+
+
+def test_the_example_of_the_guide(spark, tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[2] / "docs" / "cluster.md"
+    (example,) = re.findall(r"^```python\n(import ample\.spark\n.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(example, names)
+    assert ample.load("height.ample").rows_seen == names["report"].rows == 8000
+    answers = names["answers"].toPandas()
+    assert np.abs(answers["mean"] - answers["height"]).max() < 0.01
+    intervals = names["with_intervals"].toPandas()
+    assert ((intervals["low"] < answers["height"]) & (answers["height"] < intervals["high"])).mean() > 0.9
 
 
 def test_without_spark_it_says_what_to_install():
