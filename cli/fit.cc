@@ -11,7 +11,9 @@
 
 #include "ample/continual_gp.h"
 #include "ample/kernel.h"
+#include "ample/merge.h"
 #include "ample/selection.h"
+#include "ample/snapshot.h"
 #include "batches.h"
 #include "columns.h"
 #include "commands.h"
@@ -27,7 +29,9 @@ struct FitOptions {
   std::string data;
   std::string target;
   std::string inputs;
+  std::string like;
   Batching batching;
+  bool batch_size_given = false;
   std::string standardize = "first-batch";
   std::string kernel = "auto";
   double noise_variance = 0.1;
@@ -87,7 +91,33 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
   return {.data = to_batch(reader.rest().values)};
 }
 
+/// Scaling, hyperparameters, options and columns of another model, and none of its data.
+void run_like(FitOptions& options) {
+  const std::unique_ptr<ModelFile> file =
+      prepare_to_learn(options.learn, {{"DATA", options.data},
+                                       {"--test", options.test},
+                                       {"--like", options.like}});
+  if (file) file->check_can_save();
+  const Snapshot pilot = load_snapshot(options.like);
+  ContinualGP model = empty_like(pilot.model, options.fixed_hyperparameters);
+  options.batching.seed = model.checkpoint()->options.seed;
+  TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
+  const Columns columns = find_columns(columns_of(pilot, options.like), reader.names(),
+                                       reader.columns(), Need::inputs_and_target, options.data);
+  std::optional<TestSet> test;
+  if (!options.test.empty()) test = read_test(options.test, columns, options.learn.skip_bad_rows);
+  if (!options.batch_size_given) {
+    options.batching.batch_size =
+        batch_size_of(pilot, options.like).value_or(options.batching.batch_size);
+  }
+  BatchSource source(std::move(reader), columns, options.batching);
+  const Notes notes{{kColumnsNote, to_note(columns)},
+                    {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};
+  learn(std::move(model), source, test, notes, options.learn, file.get(), "ample fit");
+}
+
 void run(FitOptions& options) {
+  if (!options.like.empty()) return run_like(options);
   ContinualGPOptions model = model_options(options);
   const std::unique_ptr<ModelFile> file =
       prepare_to_learn(options.learn, {{"DATA", options.data}, {"--test", options.test}});
@@ -213,6 +243,17 @@ void add_fit(CLI::App& app) {
       .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,
                 "Never refit hyperparameters")
       ->excludes(every);
+  auto* like = command
+                   .add_option("--like", options.like,
+                               "Begin with scaling, hyperparameters, options and columns of this "
+                               "model, but none of its data, so that models can be merged")
+                   ->type_name("MODEL");
+  for (const char* other :
+       {"--target", "--inputs", "--seed", "--standardize", "--kernel", "--noise-variance",
+        "--selection", "--delta", "--choose", "--eta", "--rho", "--size", "--max-inducing",
+        "--refit-every", "--reservoir", "--prune"}) {
+    like->excludes(command.get_option(other));
+  }
   command.add_option("--test", options.test, "Table to score predictions on after each batch")
       ->type_name("FILE");
   command.add_option("--save", options.learn.save_to, "Where to save the model")
@@ -222,7 +263,10 @@ void add_fit(CLI::App& app) {
       "Example: 10 batches in the order of column `time`, scored on other data after each:\n"
       "  ample fit train.csv --target y --order time --batches 10 --test test.csv \\\n"
       "      --save model.ample --report report.jsonl");
-  command.callback([shared] { run(*shared); });
+  command.callback([shared, &command] {
+    shared->batch_size_given = command.count("--batch-size") > 0;
+    run(*shared);
+  });
 }
 
 }  // namespace ample::cli

@@ -1,12 +1,14 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 
 #include "ample/continual_gp.h"
 #include "ample/exact_gp.h"
+#include "ample/merge.h"
 #include "ample/snapshot.h"
 #include "bindings.h"
 #include "published.h"
@@ -93,6 +95,28 @@ Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_
   options.fit_tolerance = fit_tolerance;
   options.seed = seed;
   return {ContinualGP(std::move(options)), std::move(method)};
+}
+
+nb::tuple merge_models(const std::vector<const Model*>& models, const std::optional<Kernel>& kernel,
+                       const std::optional<PositiveLike>& noise_variance, bool fit,
+                       std::optional<double> nats, std::optional<Index> max_inducing) {
+  std::vector<ContinualGP> given;
+  given.reserve(models.size());
+  for (const Model* model : models) given.push_back(*model->now());
+  MergeOptions options{.kernel = kernel,
+                       .fit = fit,
+                       .nats = nats,
+                       .max_inducing = max_inducing,
+                       .should_stop = stop_on_signal};
+  if (noise_variance) options.noise_variance = positive(*noise_variance);
+  std::optional<Merged> merged;
+  {
+    const nb::gil_scoped_release unlocked;
+    merged.emplace(merge(given, options));
+  }
+  const auto largest = static_cast<std::size_t>(merged->report.largest);
+  return nb::make_tuple(Model(std::move(merged->model), models[largest]->selection),
+                        std::move(merged->report));
 }
 
 }  // namespace
@@ -289,6 +313,24 @@ has the values of all these that the estimators use when no kernel is given.
   m.def(
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");
+
+  m.def("merge_models", &merge_models, "models"_a, nb::kw_only(), "kernel"_a.none() = nb::none(),
+        "noise_variance"_a = nb::none(), "fit"_a = false, "nats"_a = nb::none(),
+        "max_inducing"_a = nb::none(),
+        nb::sig("def merge_models(models: collections.abc.Sequence[ContinualGP], *, kernel: Kernel | None "
+                "= None, noise_variance: Positive | float | collections.abc.Sequence[float] | None "
+                "= None, fit: bool = False, nats: float | None = None, max_inducing: int | None = "
+                "None) -> tuple[ContinualGP, MergeReport]"),
+        "What ample.merge() calls.");
+  m.def(
+      "empty_like",
+      [](const Model& pilot, bool fixed_hyperparameters) {
+        return Model(empty_like(*pilot.now(), fixed_hyperparameters), pilot.selection);
+      },
+      "pilot"_a, nb::kw_only(), "fixed_hyperparameters"_a = false, R"(
+A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
+several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+)");
 
   m.def(
       "out_of_the_box",

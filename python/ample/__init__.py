@@ -40,6 +40,7 @@ from ._ample import (
     Matern12,
     Matern32,
     Matern52,
+    MergeReport,
     MinimizeSummary,
     ModelFileError,
     TargetStatistics,
@@ -63,6 +64,7 @@ from ._ample import (
     Vips,
     calibration_curve,
     coverage,
+    empty_like,
     from_bytes,
     interval_width,
     load,
@@ -80,6 +82,7 @@ from ._ample import (
     threads,
     version,
 )
+from ._merge import merge
 from ._stopping import GreedyUntil
 from ._warnings import AmpleWarning
 
@@ -118,12 +121,12 @@ __all__ = [
     "AmpleWarning", "ArcCosine", "BatchReport", "BoundGradient", "Calibration",
     "Compression", "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
     "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
-    "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
+    "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MergeReport", "MinimizeSummary",
     "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
     "Periodic", "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
     "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
     "SquaredExponential", "State", "TargetStatistics", "Vips", "__version__", "calibration_curve",
-    "coverage", "from_bytes", "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf",
-    "normal_quantile", "optimum", "out_of_the_box", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
+    "coverage", "empty_like", "from_bytes", "interval_width", "load", "load_notes", "mae", "merge", "nlpd",
+    "normal_cdf", "normal_quantile", "optimum", "out_of_the_box", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
     "threads", "version",
 ]

@@ -367,6 +367,76 @@ class BatchReport:
 
     def __repr__(self) -> str: ...
 
+class MergeReport:
+    """
+    What a merge did. Values in nats are in the models' own, scaled units.
+
+    ``largest`` is the model, counted from 0, that the merged one has its options of; ``rows_learnt`` are
+    rows that models still held and that were learnt anew; ``inducing_before`` counts the points of all
+    models, ``inducing_union`` those that differ. ``carried_nats`` is what the models lose at a theta that
+    is not their own, ``pruned_nats`` what removing points cost, of the ``allowed_nats``.
+    """
+
+    @property
+    def models(self) -> int: ...
+
+    @property
+    def largest(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def rows_learnt(self) -> int: ...
+
+    @property
+    def inducing_before(self) -> int: ...
+
+    @property
+    def inducing_union(self) -> int: ...
+
+    @property
+    def inducing(self) -> int: ...
+
+    @property
+    def carried_nats(self) -> float: ...
+
+    @property
+    def bound(self) -> float: ...
+
+    @property
+    def allowed_nats(self) -> float: ...
+
+    @property
+    def pruned_nats(self) -> float: ...
+
+    @property
+    def kernel(self) -> str: ...
+
+    @property
+    def noise_variance(self) -> float: ...
+
+    @property
+    def jitter(self) -> float: ...
+
+    @property
+    def fitted(self) -> bool: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def fit(self) -> MinimizeSummary: ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the details of the fit, for a table."""
+
+    def __getstate__(self) -> tuple[Any, ...]: ...
+
+    def __setstate__(self, arg: tuple[Any, ...], /) -> None: ...
+
+    def __repr__(self) -> str: ...
+
 class State:
     """
     What a model remembers of all the data it has seen; docs/derivation.md §2.
@@ -865,6 +935,12 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
+
+def empty_like(pilot: ContinualGP, *, fixed_hyperparameters: bool = False) -> ContinualGP:
+    """
+    A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
+    several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+    """
 
 def out_of_the_box() -> dict[str, object]:
     """

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Five robots map the magnetic field of one room, each on its own path; their maps become one.
+
+    ample-reproduce data fetch magnetic
+    python examples/fleet.py                    # prints the errors
+    python examples/fleet.py --figure fleet.png
+
+Each path is learnt by a process of its own, which knows nothing of the others and hands over a model of
+some kilobytes, not its measurements. The models are merged. Beside it one model sees all paths, one after
+another. Each is tested on the path that it has not seen: four paths are merged, the fifth is predicted,
+for each of the five in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ample
+import numpy as np
+
+PATHS = (1, 2, 3, 4, 5)
+# The same square for every map, in metres, and points to a side.
+CELLS = 80
+
+
+def data_folder() -> Path:
+    """Where `ample-reproduce data fetch` puts the data, unless AMPLE_DATA says otherwise."""
+    named = os.environ.get("AMPLE_DATA")
+    return Path(named) if named else Path.home() / ".cache" / "ample" / "data"
+
+
+def load(path: int) -> tuple[Any, Any]:
+    """Positions in metres, and the strength of the field in µT."""
+    folder = data_folder() / "magnetic"
+    X = np.asfortranarray(np.loadtxt(folder / f"{path}-loc.csv", delimiter=","))
+    return X, np.linalg.norm(np.loadtxt(folder / f"{path}-mag.csv", delimiter=","), axis=1)
+
+
+def new_model() -> ample.ContinualGP:
+    """What all robots agree on beforehand: units, the form of the kernel, where its fit starts."""
+    return ample.ContinualGP(ample.Constant(500.0) + ample.Matern52())
+
+
+def learn(model: ample.ContinualGP, path: int) -> ample.ContinualGP:
+    X, y = load(path)
+    model.observe(X, y)
+    return model
+
+
+def robot(path: int) -> bytes:
+    """What one robot sends when it comes home."""
+    return pickle.dumps(learn(new_model(), path))
+
+
+def one_stream(paths: tuple[int, ...]) -> ample.ContinualGP:
+    model = new_model()
+    for path in paths:
+        learn(model, path)
+    return model
+
+
+def compare(models: dict[int, ample.ContinualGP]) -> list[dict[str, float]]:
+    """For each path: what the others know of it, merged and in one stream."""
+    rows = []
+    for left_out in PATHS:
+        others = tuple(path for path in PATHS if path != left_out)
+        merged, report = ample.merge([models[path] for path in others], fit=True)
+        stream = one_stream(others)
+        X, y = load(left_out)
+        rows.append(
+            {
+                "path": left_out,
+                "merged_rmse": ample.rmse(y, merged.predict(X).mean),
+                "stream_rmse": ample.rmse(y, stream.predict(X).mean),
+                "alone_rmse": min(ample.rmse(y, models[path].predict(X).mean) for path in others),
+                "merged_nlpd": ample.nlpd(y, merged.predict(X, observation=True)),
+                "stream_nlpd": ample.nlpd(y, stream.predict(X, observation=True)),
+                "merged_inducing": merged.size,
+                "stream_inducing": stream.size,
+                "union": report.inducing_before,
+            }
+        )
+    return rows
+
+
+def draw(models: dict[int, ample.ContinualGP], file: str) -> None:
+    import matplotlib.pyplot as plt
+
+    walked = {path: load(path)[0] for path in PATHS}
+    low = np.min([X.min(axis=0) for X in walked.values()], axis=0) - 0.2
+    high = np.max([X.max(axis=0) for X in walked.values()], axis=0) + 0.2
+    axes = [np.linspace(low[d], high[d], CELLS) for d in (0, 1)]
+    grid = np.asfortranarray(np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2))
+    merged, _ = ample.merge(models.values(), fit=True)
+    stream = one_stream(PATHS)
+    maps = [
+        *((f"robot {path}", models[path], [path]) for path in PATHS),
+        ("merged", merged, list(PATHS)),
+        ("one model, all paths", stream, list(PATHS)),
+    ]
+    means = [model.predict(grid) for _, model, _ in maps]
+    lowest, highest = np.percentile(means[-1].mean, [1, 99])
+    most = np.sqrt(max(p.variance.max() for p in means))
+    figure, panels = plt.subplots(2, 4, figsize=(12, 6.2), layout="constrained")
+    for panel, (title, model, paths), p in zip(panels.flat, maps, means, strict=False):
+        # Where a map knows nothing it is white.
+        known = np.clip(1 - p.std / min(most, 8.0), 0, 1).reshape(CELLS, CELLS)
+        image = panel.imshow(
+            p.mean.reshape(CELLS, CELLS),
+            origin="lower",
+            extent=(low[0], high[0], low[1], high[1]),
+            vmin=lowest,
+            vmax=highest,
+            alpha=known,
+        )
+        for path in paths:
+            panel.plot(*walked[path].T, color="black", linewidth=0.5)
+        panel.plot(*model.inducing_inputs.T, ".", color="tab:red", markersize=2)
+        panel.set_title(f"{title}: M = {model.size}", fontsize=10)
+        panel.set_xticks([])
+        panel.set_yticks([])
+    panels.flat[-1].axis("off")
+    figure.colorbar(image, ax=panels.flat[-1], label="field, µT", location="left", fraction=0.5)
+    figure.savefig(file, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Five robots' maps of a magnetic field, merged.")
+    parser.add_argument("--figure", help="draw the maps to this file")
+    arguments = parser.parse_args()
+    with ProcessPoolExecutor() as pool:
+        sent = list(pool.map(robot, PATHS))
+    models = {path: pickle.loads(bytes_) for path, bytes_ in zip(PATHS, sent, strict=True)}
+    for path, bytes_ in zip(PATHS, sent, strict=True):
+        print(f"robot {path}: {models[path].rows_seen} rows, M = {models[path].size}, {len(bytes_) // 1024} KiB")
+    rows = compare(models)
+    print(f"\n{'path':>5} {'merged':>8} {'stream':>8} {'alone':>8}   {'nlpd':>6} {'stream':>6}   {'M':>4} {'stream':>6}")
+    for r in rows:
+        print(
+            f"{r['path']:>5.0f} {r['merged_rmse']:>8.3f} {r['stream_rmse']:>8.3f} {r['alone_rmse']:>8.3f}   "
+            f"{r['merged_nlpd']:>6.3f} {r['stream_nlpd']:>6.3f}   {r['merged_inducing']:>4} {r['stream_inducing']:>6}"
+        )
+    mean = {name: float(np.mean([r[name] for r in rows])) for name in rows[0]}
+    print(f" mean {mean['merged_rmse']:>8.3f} {mean['stream_rmse']:>8.3f} {mean['alone_rmse']:>8.3f}")
+    if arguments.figure:
+        draw(models, arguments.figure)
+
+
+if __name__ == "__main__":
+    main()
