@@ -33,7 +33,7 @@ from ample import _cluster
 
 HERE = Path(__file__).parent
 PILOT_ROWS = 4000
-BATCH = 1000
+BATCH = 500
 ROWS_OF_PARTITION = 100_000
 
 
@@ -172,8 +172,8 @@ def run_overhead(options):
         distributed.Client(cluster) as client,
     ):
         start = time.perf_counter()
-        merging = _cluster.Merging(4, 0.0, None, False)
-        root = ample.dask._root_task(partitions, b"pilot", BATCH, merging)
+        merging = _cluster.Merging(4, 0.0, None, False, b"pilot")
+        root = ample.dask._root_task(partitions, BATCH, merging)
         graph = dict(root.__dask_graph__())
         client.compute(root).result()
         seconds = time.perf_counter() - start
@@ -261,8 +261,9 @@ def run_shards(options):
         size = None
         for count in options.counts:
             progress(f"{name}: {count} shards")
-            merging = _cluster.Merging(options.fan_in, options.nats_per_row, None, name.endswith("fit"))
-            model, values = in_shards(X[order], y[order], count, pilots[pilot_rows], merging)
+            pilot = pilots[pilot_rows]
+            merging = _cluster.Merging(options.fan_in, options.nats_per_row, None, name.endswith("fit"), pilot)
+            model, values = in_shards(X[order], y[order], count, merging)
             if count == 1:
                 size = model.size
             small = compressed(model, size) if size and size < model.size else {}
@@ -272,13 +273,13 @@ def run_shards(options):
             )  # fmt: skip
 
 
-def in_shards(X, y, count, pilot, merging):
+def in_shards(X, y, count, merging):
     """The model of so many shards, and what each step took: as the engines do it, one after the other."""
     seconds, merges = [], []
     nodes = []
     for rows in np.array_split(np.arange(len(y)), count):
         start = time.perf_counter()
-        nodes.append(_cluster.learn([(X[rows], y[rows])], pilot, BATCH))
+        nodes.append(_cluster.learn([(X[rows], y[rows])], merging.pilot, BATCH))
         seconds.append(time.perf_counter() - start)
     inducing_before = sum(shard.inducing for shard in nodes)
     while True:

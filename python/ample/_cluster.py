@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._ample import ContinualGP, empty_like, merge, out_of_the_box, set_threads, threads
+from ._ample import ContinualGP, empty_like, out_of_the_box, set_threads, threads
+from ._merge import merge
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]  # X [N, D] and y [N]
 
@@ -81,6 +82,8 @@ class Merging:
     nats_per_row: float
     max_inducing: int | None
     fit: bool
+    pilot: bytes = b""
+    """The model whose options the result has."""
 
     def check(self, where: str) -> None:
         at_least(where, "fan_in", self.fan_in, 2)
@@ -199,16 +202,20 @@ def _joined(held: Sequence[Rows]) -> Rows:
 
 
 def merge_shards(shards: Sequence[Shard | None], merging: Merging, last: bool) -> Shard | None:
-    """One node of the tree. ``last``: its root, where the hyperparameters are fitted if asked."""
+    """One node of the tree. ``last``: its root, where the hyperparameters are fitted if asked, and the model
+    gets the pilot's options, by which it goes on learning."""
     there = [shard for shard in shards if shard is not None]
-    fit = merging.fit and last
     if not there or (len(there) == 1 and not last):
         return there[0] if there else None
     rows = sum(shard.rows for shard in there)
+    joining = rows - max(shard.rows for shard in there)
     with one_thread():
-        models = [pickle.loads(shard.model) for shard in there]
         model, report = merge(
-            models, nats=merging.nats_per_row * rows, max_inducing=merging.max_inducing, fit=fit
+            [pickle.loads(shard.model) for shard in there],
+            nats=merging.nats_per_row * joining,
+            max_inducing=merging.max_inducing,
+            fit=merging.fit and last,
+            like=pickle.loads(merging.pilot) if last else None,
         )
     return Shard(
         pickle.dumps(model),
@@ -216,7 +223,7 @@ def merge_shards(shards: Sequence[Shard | None], merging: Merging, last: bool) -
         sum(shard.partitions for shard in there),
         sum(shard.inducing for shard in there),
         sum(shard.nats for shard in there) + report.pruned_nats,
-        max(shard.depth for shard in there) + 1,
+        max(shard.depth for shard in there) + (len(there) > 1),
     )
 
 

@@ -10,6 +10,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -43,7 +44,7 @@ def fit(
     columns: Sequence[str] | None = None,
     pilot: ContinualGP | None = None,
     pilot_rows: int = 4000,
-    batch_size: int = 1000,
+    batch_size: int = 500,
     fan_in: int = 4,
     nats_per_row: float = 1e-3,
     max_inducing: int | None = None,
@@ -124,7 +125,7 @@ def fit(
     pilot_bytes, sample = pickle.dumps(model), None
     if model.rows_seen == 0:
         pilot_bytes, sample = run(_pilot_task(partitions, pilot_bytes, pilot_rows, batch_size, seed))
-    root = run(_root_task(partitions, pilot_bytes, batch_size, merging))
+    root = run(_root_task(partitions, batch_size, replace(merging, pilot=pilot_bytes)))
     return _cluster.result(_FIT, root, sample)
 
 
@@ -234,14 +235,15 @@ def _pilot_task(partitions: _Partitions, pilot: bytes, size: int, batch_size: in
     return _task("pilot", _pilot)(pilot, samples[0], batch_size)
 
 
-def _root_task(partitions: _Partitions, pilot: bytes, batch_size: int, merging: Merging) -> Any:
+def _root_task(partitions: _Partitions, batch_size: int, merging: Merging) -> Any:
     learn, merge = _task("learn", _learn), _task("merge", _cluster.merge_shards)
-    shared = dask.delayed(pilot, name=f"ample-pilot-{uuid.uuid4().hex}")  # once, not in every task
-    nodes = [learn(X, y, i, partitions.names, shared, batch_size) for i, (X, y) in enumerate(partitions.blocks)]
+    pilot = dask.delayed(merging.pilot, name=f"ample-pilot-{uuid.uuid4().hex}")  # once, not in every task
+    nodes = [learn(X, y, i, partitions.names, pilot, batch_size) for i, (X, y) in enumerate(partitions.blocks)]
     while True:
         groups = _groups(nodes, merging.fan_in)
         last = len(groups) == 1
-        nodes = [merge(group, merging, last) for group in groups]
+        how = merging if last else replace(merging, pilot=b"")  # which only the root needs
+        nodes = [merge(group, how, last) for group in groups]
         if last:
             return nodes[0]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def fit(
     columns: Sequence[str] | None = None,
     pilot: ContinualGP | None = None,
     pilot_rows: int = 4000,
-    batch_size: int = 1000,
+    batch_size: int = 500,
     fan_in: int = 4,
     nats_per_row: float = 1e-3,
     max_inducing: int | None = None,
@@ -96,7 +97,7 @@ def fit(
         pilot_bytes = _cluster.learn_pilot(pilot_bytes, sample.X, sample.y, batch_size)
     shards = rows.mapInPandas(_learner(pilot_bytes, batch_size), _SHARD).persist()
     try:
-        root = _merge(shards, merging)
+        root = _merge(shards, replace(merging, pilot=pilot_bytes))
     finally:
         shards.unpersist()
     return _cluster.result(_FIT, root, sample)

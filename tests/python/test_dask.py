@@ -278,8 +278,8 @@ def test_a_partition_is_cut_into_batches_and_not_held():
 def test_no_task_depends_on_much(pilot):
     X, y = arrays(*field(4000), 100)
     partitions = ample.dask._partitions(X, y, None)
-    merging = _cluster.Merging(4, 0.0, None, False)
-    root = ample.dask._root_task(partitions, pickle.dumps(pilot), 50, merging)
+    merging = _cluster.Merging(4, 0.0, None, False, pickle.dumps(pilot))
+    root = ample.dask._root_task(partitions, 50, merging)
     graph = dict(root.__dask_graph__())
     kinds = {}
     for key, task in graph.items():
