@@ -1,6 +1,6 @@
-// What merging costs: a field in three dimensions learnt in one stream, and in shards apart that are
-// then merged. θ comes from a pilot and is held. The shards are drawn at random, or cut from rows
-// sorted by the first input, so that each has a region of its own.
+// What merging costs: a field in three dimensions learnt in one stream, and in shards apart that
+// are then merged. θ comes from a pilot and is held. The shards are drawn at random, or cut from
+// rows sorted by the first input, so that each has a region of its own.
 //
 //   merging [--rows 16000] [--shards 8] [--pilot 500] [--json FILE]
 #include <algorithm>
@@ -81,7 +81,8 @@ Batch shard_of(const Batch& all, const std::vector<Index>& order, Index shard, I
 class Table {
  public:
   explicit Table(Batch test) : test_(std::move(test)) {
-    fmt::print("{:<34} {:>6} {:>8} {:>8} {:>9} {:>8}\n", "", "M", "RMSE", "NLPD", "nats", "seconds");
+    fmt::print("{:<34} {:>6} {:>8} {:>8} {:>9} {:>8}\n", "", "M", "RMSE", "NLPD", "nats",
+               "seconds");
   }
 
   void add(const std::string& what, const ContinualGP& model, double nats, double time) {

@@ -93,10 +93,8 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
 
 /// Scaling, hyperparameters, options and columns of another model, and none of its data.
 void run_like(FitOptions& options) {
-  const std::unique_ptr<ModelFile> file =
-      prepare_to_learn(options.learn, {{"DATA", options.data},
-                                       {"--test", options.test},
-                                       {"--like", options.like}});
+  const std::unique_ptr<ModelFile> file = prepare_to_learn(
+      options.learn, {{"DATA", options.data}, {"--test", options.test}, {"--like", options.like}});
   if (file) file->check_can_save();
   const Snapshot pilot = load_snapshot(options.like);
   ContinualGP model = empty_like(pilot.model, options.fixed_hyperparameters);

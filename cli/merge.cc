@@ -1,4 +1,6 @@
 // `ample merge MODEL... --save OTHER`: models that learnt apart, as one.
+#include "ample/merge.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +11,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "ample/merge.h"
 #include "ample/snapshot.h"
 #include "ample/threads.h"
 #include "columns.h"
@@ -59,10 +60,9 @@ void check_columns_alike(const std::vector<Snapshot>& snapshots,
     if (!first) first = i;
     const Columns expected = columns_of(snapshots[*first], paths[*first]);
     if (columns.names != expected.names) {
-      throw UsageError(
-          fmt::format("{} has the columns {}, expected {} as {}", paths[i],
-                      fmt::join(columns.names, ", "), fmt::join(expected.names, ", "),
-                      paths[*first]));
+      throw UsageError(fmt::format("{} has the columns {}, expected {} as {}", paths[i],
+                                   fmt::join(columns.names, ", "), fmt::join(expected.names, ", "),
+                                   paths[*first]));
     }
   }
 }

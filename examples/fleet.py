@@ -64,10 +64,10 @@ def one_stream(paths: tuple[int, ...]) -> ample.ContinualGP:
     return model
 
 
-def compare(models: dict[int, ample.ContinualGP]) -> list[dict[str, float]]:
+def compare(models: dict[int, ample.ContinualGP], tests: tuple[int, ...] = PATHS) -> list[dict[str, float]]:
     """For each path: what the others know of it, merged and in one stream."""
     rows = []
-    for left_out in PATHS:
+    for left_out in tests:
         others = tuple(path for path in PATHS if path != left_out)
         merged, report = ample.merge([models[path] for path in others], fit=True)
         stream = one_stream(others)

@@ -320,7 +320,8 @@ has the values of all these that the estimators use when no kernel is given.
   m.def("merge_models", &merge_models, "models"_a, nb::kw_only(), "kernel"_a.none() = nb::none(),
         "noise_variance"_a = nb::none(), "fit"_a = false, "nats"_a = nb::none(),
         "max_inducing"_a = nb::none(), "like"_a.none() = nb::none(),
-        nb::sig("def merge_models(models: collections.abc.Sequence[ContinualGP], *, kernel: Kernel | None "
+        nb::sig("def merge_models(models: collections.abc.Sequence[ContinualGP], *, kernel: Kernel "
+                "| None "
                 "= None, noise_variance: Positive | float | collections.abc.Sequence[float] | None "
                 "= None, fit: bool = False, nats: float | None = None, max_inducing: int | None = "
                 "None, like: ContinualGP | None = None) -> tuple[ContinualGP, MergeReport]"),

@@ -22,10 +22,6 @@ using MergeCheckpoint = ContinualGP::Checkpoint;
 // for which four points of five go and no digit of the error changes (docs/decisions/0017).
 constexpr double kNatsARow = 1e-3;
 
-// A union that would be larger is taken in pieces, each of them pruned: a piece costs O(M³), and so
-// does its pruning.
-constexpr Index kLargestUnion = 2000;
-
 // A fit ends when steps gain less. A hundredth of a nat changes no prediction.
 constexpr double kMergeFitTolerance = 0.01;
 
@@ -179,9 +175,9 @@ class Union {
     OnlineBound bound(states, no_rows, Vector());
     bool is_there = bound.factorize(theta_.kernel, theta_.noise(), Z);
     if (!is_there) {
-      throw NumericalError(fmt::format(
-          "merge: {} points cannot be factorised at {} and noise variance {}", Z.rows(),
-          theta_.kernel.to_string(), theta_.noise()));
+      throw NumericalError(
+          fmt::format("merge: {} points cannot be factorised at {} and noise variance {}", Z.rows(),
+                      theta_.kernel.to_string(), theta_.noise()));
     }
     if (fit && theta_.size() > 0) {
       Curvature none;
@@ -234,7 +230,7 @@ State join(const std::vector<Source>& settled, Union& merger, const MergeOptions
     Index points = head->size();
     while (next < settled.size() &&
            (group.size() == 1 || !may_prune ||
-            points + settled[next].state().size() <= kLargestUnion)) {
+            points + settled[next].state().size() <= options.largest_union)) {
       group.push_back(&settled[next].state());
       points += settled[next].state().size();
       rows += settled[next].rows();
@@ -305,9 +301,8 @@ MergeCheckpoint merge_settled(const std::vector<Source>& settled, const MergeOpt
     merged.targets.merge(source.model->targets);
     merged.batches += source.model->batches;
     if (merged.options.reservoir > 0) {
-      merged.reservoir =
-          sample_of_both(merged.reservoir, reservoir_of(*source.model),
-                         merged.options.reservoir, merged.options.seed);
+      merged.reservoir = sample_of_both(merged.reservoir, reservoir_of(*source.model),
+                                        merged.options.reservoir, merged.options.seed);
     }
   }
   return merged;

@@ -149,7 +149,8 @@ TEST(Merge, AtOneThetaTheUnionLosesNothing) {
     const Batch batch = random_batch(60, 2, seed);
     all = {stacked(all.X, batch.X), stacked(all.y, batch.y)};
   }
-  const State direct = testing::absorbed(State::empty(one.kernel, one.noise_variance, 2), all, one.Z);
+  const State direct =
+      testing::absorbed(State::empty(one.kernel, one.noise_variance, 2), all, one.Z);
   const Prediction p = Posterior(direct).predict(queries(), Target::function);
   const Prediction q = done.model.predict(queries());
   // Each shard saw its rows through its own points alone, which is what VIPS was free to lose.
@@ -194,7 +195,8 @@ TEST(Merge, TheSamePointsAreTakenOnceAndNearlyEqualOnesBreakNothing) {
 TEST(Merge, AnEmptyModelChangesNothing) {
   const ContinualGP gp = learnt(held(SquaredExponential{1.0, 0.7}), 1);
   const ContinualGP empty(held(Matern32{}));
-  for (const auto& models : {std::vector{gp, empty}, std::vector{empty, gp, empty}, std::vector{gp}}) {
+  for (const auto& models :
+       {std::vector{gp, empty}, std::vector{empty, gp, empty}, std::vector{gp}}) {
     EXPECT_EQ(to_bytes(merge(models).model), to_bytes(gp));
   }
   const Merged nothing = merge(std::vector{empty, empty});
@@ -221,6 +223,35 @@ TEST(Merge, PrunesForTheNatsItIsAllowed) {
   ContinualGPOptions capped = options;
   capped.selection = Vips{.max_inducing = 40};
   EXPECT_EQ(merged({learnt(capped, 1), learnt(capped, 2)}, kNoPruning).size(), 40);
+}
+
+TEST(Merge, ALargeUnionIsTakenInPieces) {
+  const ContinualGPOptions options = held(SquaredExponential{1.0, 0.7});
+  std::vector<ContinualGP> shards;
+  for (std::uint64_t i = 0; i < 6; ++i) shards.push_back(learnt(options, i));
+  const ContinualGP whole = merged(shards, kNoPruning);
+  Index steps = 0;
+  const Merged pieces =
+      merge(shards, {.largest_union = 100, .progress = [&](Index done, Index all) {
+                       ++steps;
+                       EXPECT_LE(done, all);
+                     }});
+  EXPECT_GE(steps, 2);
+  EXPECT_EQ(pieces.report.rows, 720);
+  EXPECT_LE(pieces.report.pruned_nats, pieces.report.allowed_nats);
+  EXPECT_LT(pieces.report.inducing_union, whole.size());
+  EXPECT_LE(pieces.model.size(), pieces.report.inducing_union);
+  // Within the nats paid of the whole: KL between marginals is at most that.
+  const Prediction p = pieces.model.predict(queries());
+  const Prediction q = whole.predict(queries());
+  for (Index i = 0; i < p.mean.size(); ++i) {
+    const double ratio = p.variance[i] / q.variance[i];
+    const double distance = p.mean[i] - q.mean[i];
+    EXPECT_LE(0.5 * (ratio - 1.0 - std::log(ratio) + distance * distance / q.variance[i]),
+              pieces.report.pruned_nats);
+  }
+  // Where no point may go there are no pieces.
+  EXPECT_EQ(merge(shards, {.nats = 0.0, .largest_union = 100}).report.inducing, whole.size());
 }
 
 TEST(Merge, AFitRaisesTheBoundOfAllModels) {
@@ -418,7 +449,8 @@ TEST(Merge, AModelLikeAPilotHasItsScalingAndNothingElse) {
 // --- Refusals ----------------------------------------------------------------------------------
 
 TEST(Merge, SaysWhichModelsDifferAndInWhat) {
-  const auto refusal = [](const std::vector<ContinualGP>& models, const MergeOptions& options = {}) {
+  const auto refusal = [](const std::vector<ContinualGP>& models,
+                          const MergeOptions& options = {}) {
     return message_of([&] { static_cast<void>(merge(models, options)); });
   };
   const ContinualGP gp = learnt(held(SquaredExponential{1.0, 0.7}), 1, 3);
@@ -441,18 +473,21 @@ TEST(Merge, SaysWhichModelsDifferAndInWhat) {
   EXPECT_EQ(refusal({gp, learnt(held(other), 2)}), "");
   EXPECT_NE(refusal({gp, learnt(held(2.0 * Kernel(SquaredExponential{})), 2)}), "");
   EXPECT_NE(refusal({gp, learnt(held(SquaredExponential{1.0, 0.7, {0}}), 2)}), "");
-  EXPECT_NE(refusal({learnt(held(ArcCosine{.order = 1}), 1), learnt(held(ArcCosine{.order = 2}), 2)}),
-            "");
+  EXPECT_NE(
+      refusal({learnt(held(ArcCosine{.order = 1}), 1), learnt(held(ArcCosine{.order = 2}), 2)}),
+      "");
 
   ContinualGPOptions scaled = held(SquaredExponential{1.0, 0.7});
   scaled.scaling = Scaling{Vector::Zero(2), Vector{{1.0, 2.0}}, 0.0, 1.0};
-  EXPECT_EQ(refusal({gp, learnt(scaled, 2)}),
-            "merge: model 2 scales input 1 by mean 0 and deviation 2, but must by 0 and 1 as model 1; "
-            "begin all of them like one pilot");
+  EXPECT_EQ(
+      refusal({gp, learnt(scaled, 2)}),
+      "merge: model 2 scales input 1 by mean 0 and deviation 2, but must by 0 and 1 as model 1; "
+      "begin all of them like one pilot");
   scaled.scaling = Scaling{Vector::Zero(2), Vector::Ones(2), 3.0, 1.0};
-  EXPECT_EQ(refusal({gp, learnt(scaled, 2)}),
-            "merge: model 2 scales the target by mean 3 and deviation 1, but must by 0 and 1 as model "
-            "1; begin all of them like one pilot");
+  EXPECT_EQ(
+      refusal({gp, learnt(scaled, 2)}),
+      "merge: model 2 scales the target by mean 3 and deviation 1, but must by 0 and 1 as model "
+      "1; begin all of them like one pilot");
   EXPECT_EQ(refusal({gp}, {.nats = -1.0}), "merge: nats is -1, but must be 0 or more");
   EXPECT_EQ(refusal({gp}, {.nats = kNan}), "merge: nats is nan, but must be 0 or more");
   EXPECT_EQ(refusal({gp}, {.max_inducing = 0}), "merge: max_inducing is 0, but must be at least 1");

@@ -51,6 +51,10 @@ struct MergeOptions {
   /// its θ. None: those of the largest model.
   std::optional<ContinualGPOptions> like = {};
 
+  /// A union that would be larger is taken in pieces, each of them pruned within its share of the
+  /// nats: a piece costs O(M³). Where no point may go it is taken whole.
+  Index largest_union = 2000;
+
   /// What messages call the models; empty: "model 1" and so on.
   std::vector<std::string> names = {};
 
@@ -62,24 +66,24 @@ struct MergeOptions {
 
 /// What a merge did. Nats are in the models' scaled units.
 struct MergeReport {
-  Index models = 0;            // those given
-  Index largest = 0;           // which of them the options are of, counted from 0
-  Index rows = 0;              // of all
-  Index rows_learnt = 0;       // of these, the rows that models still held: they were learnt anew
-  Index inducing_before = 0;   // points of all models
-  Index inducing_union = 0;    // different points, less those pruned on the way
-  Index inducing = 0;          // M of the merged model
-  double carried_nats = 0.0;   // evidence that the models lose at a θ that is not their own; below
-                               // 0 if it suits them better
-  double bound = 0.0;          // (21): log evidence of all models together at θ, less that of each
-                               // at its own θ
-  double allowed_nats = 0.0;   // the budget
-  double pruned_nats = 0.0;    // what removing points cost: KL[merged ‖ union]
-  std::string kernel;          // of the merged model, in text form
+  Index models = 0;           // those given
+  Index largest = 0;          // which of them the options are of, counted from 0
+  Index rows = 0;             // of all
+  Index rows_learnt = 0;      // of these, the rows that models still held: they were learnt anew
+  Index inducing_before = 0;  // points of all models
+  Index inducing_union = 0;   // different points, less those pruned on the way
+  Index inducing = 0;         // M of the merged model
+  double carried_nats = 0.0;  // evidence that the models lose at a θ that is not their own; below
+                              // 0 if it suits them better
+  double bound = 0.0;         // (21): log evidence of all models together at θ, less that of each
+                              // at its own θ
+  double allowed_nats = 0.0;  // the budget
+  double pruned_nats = 0.0;   // what removing points cost: KL[merged ‖ union]
+  std::string kernel;         // of the merged model, in text form
   double noise_variance = 0.0;
   double jitter = 0.0;
   bool fitted = false;
-  MinimizeSummary fit;         // empty if not fitted
+  MinimizeSummary fit;  // empty if not fitted
   double seconds = 0.0;
 };
 
@@ -118,7 +122,8 @@ struct Merged {
 /// longer.
 ///
 /// Throws std::invalid_argument for no models, for one that is given twice, and for models of
-/// different dimension, scaling or form of kernel, NumericalError if the union cannot be factorised.
+/// different dimension, scaling or form of kernel, NumericalError if the union cannot be
+/// factorised.
 [[nodiscard]] Merged merge(std::span<const ContinualGP> models, const MergeOptions& options = {});
 
 /// A model that has seen nothing, with scaling, hyperparameters and options of a pilot, so that

@@ -936,6 +936,9 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
 
+def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None) -> tuple[ContinualGP, MergeReport]:
+    """What ample.merge() calls."""
+
 def empty_like(pilot: ContinualGP, *, fixed_hyperparameters: bool = False) -> ContinualGP:
     """
     A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
