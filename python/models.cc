@@ -117,7 +117,8 @@ Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_
 
 nb::tuple merge_models(const std::vector<const Model*>& models, const std::optional<Kernel>& kernel,
                        const std::optional<PositiveLike>& noise_variance, bool fit,
-                       std::optional<double> nats, std::optional<Index> max_inducing) {
+                       std::optional<double> nats, std::optional<Index> max_inducing,
+                       const Model* like) {
   std::vector<ContinualGP> given;
   given.reserve(models.size());
   for (const Model* model : models) given.push_back(*model->now());
@@ -127,13 +128,15 @@ nb::tuple merge_models(const std::vector<const Model*>& models, const std::optio
                        .max_inducing = max_inducing,
                        .should_stop = stop_on_signal};
   if (noise_variance) options.noise_variance = positive(*noise_variance);
+  if (like != nullptr) options.like = like->now()->checkpoint()->options;
   std::optional<Merged> merged;
   {
     const nb::gil_scoped_release unlocked;
     merged.emplace(merge(given, options));
   }
   const auto largest = static_cast<std::size_t>(merged->report.largest);
-  return nb::make_tuple(Model(std::move(merged->model), models[largest]->selection),
+  const Model& whose = like != nullptr ? *like : *models[largest];
+  return nb::make_tuple(Model(std::move(merged->model), whose.selection),
                         std::move(merged->report));
 }
 
@@ -384,12 +387,12 @@ has the values of all these that the estimators use when no kernel is given.
 
   m.def("merge_models", &merge_models, "models"_a, nb::kw_only(), "kernel"_a.none() = nb::none(),
         "noise_variance"_a = nb::none(), "fit"_a = false, "nats"_a = nb::none(),
-        "max_inducing"_a = nb::none(),
+        "max_inducing"_a = nb::none(), "like"_a.none() = nb::none(),
         nb::sig("def merge_models(models: collections.abc.Sequence[ContinualGP], *, kernel: Kernel "
                 "| None "
                 "= None, noise_variance: Positive | float | collections.abc.Sequence[float] | None "
                 "= None, fit: bool = False, nats: float | None = None, max_inducing: int | None = "
-                "None) -> tuple[ContinualGP, MergeReport]"),
+                "None, like: ContinualGP | None = None) -> tuple[ContinualGP, MergeReport]"),
         "What ample.merge() calls.");
   m.def(
       "empty_like",
@@ -398,7 +401,8 @@ has the values of all these that the estimators use when no kernel is given.
       },
       "pilot"_a, nb::kw_only(), "fixed_hyperparameters"_a = false, R"(
 A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
-several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+several such models learn can be merged. Hyperparameters start there. If they are fixed they stay there,
+and the model does not weigh its past: all rows count alike, whatever their order.
 )");
 
   m.def(

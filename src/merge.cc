@@ -401,6 +401,11 @@ Merged merge(std::span<const ContinualGP> models, const MergeOptions& options) {
   }
   report.inducing_union = model.size();
   prune_within(model, budget, report);
+  if (options.like) {
+    MergeCheckpoint merged = *model.checkpoint();
+    merged.options = *options.like;
+    model = ContinualGP(std::move(merged));
+  }
 
   const State& state = model.predictor()->state();
   report.inducing = state.size();
@@ -423,7 +428,10 @@ ContinualGP empty_like(const ContinualGP& pilot, bool fixed_hyperparameters) {
   options.find_kernel = false;
   options.search_start = false;
   options.warm_up = 0;
-  if (fixed_hyperparameters) options.refit_every = 0;
+  if (fixed_hyperparameters) {
+    options.refit_every = 0;
+    options.weigh_past = false;
+  }
   return ContinualGP(options);
 }
 

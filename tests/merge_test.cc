@@ -446,6 +446,30 @@ TEST(Merge, AModelLikeAPilotHasItsScalingAndNothingElse) {
             "empty_like: the pilot has seen 0 rows, but must have begun, which takes 1");
 }
 
+TEST(Merge, ShardsHoldWhatThePilotFittedAndTheResultGoesOnLikeIt) {
+  ContinualGPOptions options;
+  options.weigh_past = true;
+  ContinualGP pilot(options);
+  const Batch batch = random_batch(100, 2, 1);
+  pilot.observe(batch.X, batch.y);
+  std::vector<ContinualGP> shards(2, empty_like(pilot, true));
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const Batch rows = random_batch(80, 2, 10 + i);
+    shards[i].observe(rows.X, rows.y);
+    // What contradicts all before is no reason to forget it: rows of a shard have no order.
+    EXPECT_EQ(shards[i].observe(rows.X, Vector::Constant(80, 9.0)).past_weight, 1.0);
+  }
+  const Batch more = random_batch(80, 2, 20);
+  ContinualGP held = merge(shards).model;
+  EXPECT_FALSE(held.observe(more.X, more.y).refitted);  // control
+  MergeOptions like;
+  like.like = options;
+  ContinualGP merged = merge(shards, like).model;
+  EXPECT_EQ(merged.rows_seen(), 320);
+  EXPECT_EQ(merged.kernel(), pilot.kernel());
+  EXPECT_TRUE(merged.observe(more.X, more.y).refitted);
+}
+
 // --- Refusals ----------------------------------------------------------------------------------
 
 TEST(Merge, SaysWhichModelsDifferAndInWhat) {

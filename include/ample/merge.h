@@ -47,6 +47,10 @@ struct MergeOptions {
   /// method allows.
   std::optional<Index> max_inducing = {};
 
+  /// Options of the merged model, by which it goes on learning: a pilot's, say, if the models held
+  /// its θ. None: those of the largest model.
+  std::optional<ContinualGPOptions> like = {};
+
   /// A union that would be larger is taken in pieces, each of them pruned within its share of the
   /// nats: a piece costs O(M³). Where no point may go it is taken whole.
   Index largest_union = 2000;
@@ -123,8 +127,9 @@ struct Merged {
 [[nodiscard]] Merged merge(std::span<const ContinualGP> models, const MergeOptions& options = {});
 
 /// A model that has seen nothing, with scaling, hyperparameters and options of a pilot, so that
-/// what several such models learn can be merged. Hyperparameters start there, and stay there if
-/// they are fixed. Throws std::invalid_argument for a pilot that has not begun.
+/// what several such models learn can be merged. Hyperparameters start there. If they are fixed they
+/// stay there, and the model does not weigh its past: all rows count alike, whatever their order.
+/// Throws std::invalid_argument for a pilot that has not begun.
 [[nodiscard]] ContinualGP empty_like(const ContinualGP& pilot, bool fixed_hyperparameters = false);
 
 }  // namespace ample

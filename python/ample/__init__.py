@@ -11,8 +11,8 @@
 >>> mean, variance = gp.predict(np.zeros((1, 2)))
 
 ``ContinualGPRegressor`` is the same model as a scikit-learn estimator, ``OnlineGPRegressor`` learns
-one observation at a time as River's models do, and ``ample.plot`` draws with Matplotlib; each needs
-its library only when it is used.
+one observation at a time as River's models do, ``ample.dask`` and ``ample.spark`` learn on clusters, and
+``ample.plot`` draws with Matplotlib; each needs its library only when it is used.
 """
 
 import importlib
@@ -90,15 +90,17 @@ from ._warnings import AmpleWarning
 __version__ = version()
 
 if TYPE_CHECKING:
-    from . import plot
+    from . import dask, plot, spark
     from ._river import OnlineGPRegressor
     from ._sklearn import ContinualGPRegressor
 
-# Loaded on first use: scikit-learn, River and Matplotlib are optional and slow to import.
+# Loaded on first use: the libraries that these need are optional and slow to import.
 _LAZY = {
     "ContinualGPRegressor": ("ample._sklearn", "ContinualGPRegressor"),
     "OnlineGPRegressor": ("ample._river", "OnlineGPRegressor"),
+    "dask": ("ample.dask", None),
     "plot": ("ample.plot", None),
+    "spark": ("ample.spark", None),
 }
 
 

@@ -26,6 +26,7 @@ def merge(
     fit: bool = False,
     nats: float | None = None,
     max_inducing: int | None = None,
+    like: ContinualGP | None = None,
 ) -> tuple[ContinualGP, MergeReport]:
     """One model of what all of them have learnt, from disjoint rows, and a report of what that cost.
 
@@ -38,7 +39,8 @@ def merge(
     least then go, for at most ``nats`` (None: a thousandth for each row that joins the largest model), and
     until there are no more than ``max_inducing`` (None: what the selection method of the largest allows).
 
-    The merged model has the options of the largest, and goes on learning.
+    The merged model goes on learning, with the options of the largest, or of the model ``like``: of a
+    pilot, say, whose hyperparameters the others held.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 10, size=(1200, 1))
@@ -61,4 +63,5 @@ def merge(
         fit=fit,
         nats=nats,
         max_inducing=max_inducing,
+        like=like,
     )

@@ -16,7 +16,7 @@ import pytest
 import ample
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = {"plot": "matplotlib", "river": "river", "sklearn": "scikit-learn"}
+EXTRAS = {"dask": "dask", "plot": "matplotlib", "river": "river", "sklearn": "scikit-learn", "spark": "pyspark"}
 
 
 @pytest.fixture(scope="module")
