@@ -234,12 +234,14 @@ void add_fit(CLI::App& app) {
       ->capture_default_str()
       ->type_name("METHOD");
   add_setting(command, options, "--delta", "delta",
-              "vips: share of the explainable nats that may be lost (default: 0.035)");
+              "vips: share of the explainable nats that may be lost (default: 0.01 with --kernel "
+              "auto, else 0.035)");
   command
       .add_option_function<std::string>(
           "--choose",
           [&options](const std::string& rule) { options.settings["choose"] = choose_code(rule); },
-          "vips: which point next, the one of most variance or of most gain (default: variance)")
+          "vips: which point next, the one of most variance or of most gain (default: gain with "
+          "--kernel auto, else variance)")
       ->type_name("RULE");
   add_setting(command, options, "--eta", "eta",
               "cv: variance that may remain unexplained (default: 0.5)");
@@ -248,7 +250,7 @@ void add_fit(CLI::App& app) {
   add_setting(command, options, "--size", "size",
               "fixed-*: number of inducing points (default: 100)");
   add_setting(command, options, "--max-inducing", "max_inducing",
-              "vips, cv, oips: most inducing points (default: no limit)");
+              "vips, cv, oips: most inducing points (default: 1000 with --kernel auto, else no limit)");
   auto* every = command
                     .add_option("--refit-every", options.refit_every,
                                 "Refit hyperparameters after every K-th batch (default: 1)")

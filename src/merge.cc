@@ -430,7 +430,7 @@ ContinualGP empty_like(const ContinualGP& pilot, bool fixed_hyperparameters) {
   options.warm_up = 0;
   if (fixed_hyperparameters) {
     options.refit_every = 0;
-    options.weigh_past = false;
+    options.forget = Forgetting::never();
   }
   return ContinualGP(options);
 }

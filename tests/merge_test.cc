@@ -448,7 +448,7 @@ TEST(Merge, AModelLikeAPilotHasItsScalingAndNothingElse) {
 
 TEST(Merge, ShardsHoldWhatThePilotFittedAndTheResultGoesOnLikeIt) {
   ContinualGPOptions options;
-  options.weigh_past = true;
+  options.forget = Forgetting::adaptive();
   ContinualGP pilot(options);
   const Batch batch = random_batch(100, 2, 1);
   pilot.observe(batch.X, batch.y);

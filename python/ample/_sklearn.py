@@ -72,13 +72,14 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         believe, and drops points that are not worth their price.
     delta : float or None
         The accuracy of VIPS: smaller is closer to the exact model, with more inducing points. None
-        is 0.035, the paper's recommendation.
+        is 0.01 when no kernel is given, otherwise 0.035, the paper's recommendation.
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
         report. None is 1000 when no kernel is given, otherwise no limit.
     choose : "variance", "gain" or None
         Which point VIPS takes next: the most uncertain, or the one that raises the bound most, which
-        takes longer to find and makes smaller models. None is "variance".
+        takes longer to find and makes smaller models. None is "gain" when no kernel is given, otherwise
+        "variance".
     selection : selection method or None
         Another way to choose inducing points, in place of VIPS with the three settings above.
     noise_variance : float or Positive
