@@ -101,16 +101,24 @@ Batch wave(Random& random, Index N, double sign = 1.0) {
   return b;
 }
 
-// Of some 1000 batches at most 7 % below 0.05: the share is 5 %, give or take two deviations of
-// 0.7 %, and the model is a little uncertain of what it has learnt.
+/// As out of the box, with fewer rows of everything.
+ContinualGPOptions quick_options() {
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.warm_up = 60;
+  options.refit_rows = 160;
+  options.reservoir = 240;
+  return options;
+}
+
+// Of 480 batches: the share below 0.05 is 5 %, give or take three deviations of 1 %.
 TEST(Surprise, FalseAlarmsComeAtTheirRate) {
   Index batches = 0;
   Index at_five = 0;
   Index at_one = 0;
-  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed);
-    ContinualGP gp(ContinualGPOptions::out_of_the_box());
-    for (int b = 0; b < 50; ++b) {
+    ContinualGP gp(quick_options());
+    for (int b = 0; b < 48; ++b) {
       const Batch next = wave(random, 40);
       const BatchReport r = gp.observe(next.X, next.y);
       if (b < 8) continue;
@@ -120,14 +128,14 @@ TEST(Surprise, FalseAlarmsComeAtTheirRate) {
       EXPECT_EQ(r.past_weight, 1.0);
     }
   }
-  EXPECT_LT(static_cast<double>(at_five), 0.07 * static_cast<double>(batches));
+  EXPECT_LT(static_cast<double>(at_five), 0.08 * static_cast<double>(batches));
   EXPECT_GT(static_cast<double>(at_five), 0.02 * static_cast<double>(batches));
-  EXPECT_LT(static_cast<double>(at_one), 0.02 * static_cast<double>(batches));
+  EXPECT_LT(static_cast<double>(at_one), 0.025 * static_cast<double>(batches));
 }
 
 TEST(Surprise, TellsWhichRowIsWrong) {
   Random random(3);
-  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  ContinualGP gp(quick_options());
   const Batch first = wave(random, 400);
   gp.observe(first.X, first.y);
   Batch next = wave(random, 30);
@@ -174,24 +182,23 @@ Index rows_until_changed(ContinualGPOptions options, Index rows_before, Index n)
   return 1500;
 }
 
-// A change does not wait for the next regular refit, which takes 500 rows, nor until a young model
-// has seen its first 1000. Control: a model that forgets nothing takes as many new rows as it had
+// A change does not wait for the next regular refit, nor until a young model has seen as many rows as
+// it keeps. Control: a model that forgets nothing takes as many new rows as it had
 // old ones.
 TEST(Surprise, AChangeIsNoticedWithinSomeTensOfRows) {
-  const ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
-  EXPECT_LE(rows_until_changed(options, 400, 20), 60);    // young
-  EXPECT_LE(rows_until_changed(options, 1300, 20), 60);   // pending rows on top of a base
-  EXPECT_LE(rows_until_changed(options, 1300, 1), 60);    // one by one
-  EXPECT_LE(rows_until_changed(options, 2000, 500), 500);
-  ContinualGPOptions never = options;
-  never.forget = Forgetting::never();
-  EXPECT_GT(rows_until_changed(never, 400, 20), 300);
+  ContinualGPOptions options = quick_options();
+  EXPECT_LE(rows_until_changed(options, 120, 20), 60);  // young
+  EXPECT_LE(rows_until_changed(options, 400, 20), 60);  // pending rows on top of a base
+  EXPECT_LE(rows_until_changed(options, 400, 1), 60);   // one by one
+  EXPECT_LE(rows_until_changed(options, 480, 160), 160);
+  options.forget = Forgetting::never();
+  EXPECT_GT(rows_until_changed(options, 400, 20), 300);
 }
 
 TEST(Surprise, WaitingRowsAreSavedWithWhatTheyTold) {
   Random random(7);
-  ContinualGP gp(ContinualGPOptions::out_of_the_box());
-  for (int b = 0; b < 110; ++b) {
+  ContinualGP gp(quick_options());
+  for (int b = 0; b < 40; ++b) {
     const Batch next = wave(random, 13);
     gp.observe(next.X, next.y);
   }
@@ -209,13 +216,12 @@ TEST(Surprise, WaitingRowsAreSavedWithWhatTheyTold) {
 }
 
 TEST(Surprise, ARefitComesWhenItsTimeHasPassed) {
-  Random random(8);
-  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  ContinualGPOptions options = quick_options();
   const auto refits = [&](double seconds) {
     options.refit_seconds = seconds;
     ContinualGP gp(options);
     Random rows(9);
-    const Batch first = wave(rows, 1200);
+    const Batch first = wave(rows, 300);
     gp.observe(first.X, first.y);
     Index count = 0;
     for (int b = 0; b < 4; ++b) {
