@@ -88,7 +88,9 @@ void about_predictions(const BatchReport& report, std::vector<std::string>& out)
 
 void about_forgetting(const Forgetting& forget, const BatchReport& report,
                       std::vector<std::string>& out) {
-  if (forget.rule != Forgetting::Rule::half_life || report.past_weight > 0.5) return;
+  // Time may have passed between batches, which is nobody's fault.
+  if (forget.rule != Forgetting::Rule::half_life || forget.by_time()) return;
+  if (report.past_weight >= 0.5) return;
   out.push_back(fmt::format(
       "a row of the past counts {:.3g} after this batch alone, which spans more than a half-life; "
       "cut the data into shorter batches",

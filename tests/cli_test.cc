@@ -642,8 +642,11 @@ TEST_F(Cli, MergeRefusesWhatDoesNotFit) {
        "MODEL is 'a.ample', the same file as 'a.ample', expected another");
   fail({"merge", "a.ample", "b.ample", "--save", "m.ample", "--report", "a.ample"}, 2,
        "--report is 'a.ample', the same file as MODEL, expected another");
-  succeed({"fit", "c.csv", "--kernel", "se", "--standardize", "none", "--save", "c.ample"});
-  succeed({"fit", "a.csv", "--kernel", "se", "--standardize", "none", "--save", "d.ample"});
+  for (const auto& [data, model] : {std::pair{"c.csv", "c.ample"}, {"a.csv", "d.ample"}}) {
+    // Which warns of targets that are not scaled.
+    EXPECT_EQ(
+        run({"fit", data, "--kernel", "se", "--standardize", "none", "--save", model}).code, 0);
+  }
   fail({"merge", "d.ample", "c.ample", "--save", "m.ample"}, 2,
        "c.ample has the columns x2, x3, y, expected x1, x2, y as d.ample");
   EXPECT_EQ(run({"merge", "a.ample", "--save", "m.ample", "--nats", "-1"}).code, 2);
@@ -655,6 +658,54 @@ TEST_F(Cli, MergeRefusesWhatDoesNotFit) {
   fail({"fit", "b.csv", "--like", "a.ample", "--save", "a.ample"}, 2,
        "--save is 'a.ample', the same file as --like, expected another");
   EXPECT_FALSE(fs::exists(folder_ / "m.ample"));
+}
+
+TEST_F(Cli, ForgettingIsAsAsked) {
+  const auto weights = [this](const Arguments& more) {
+    Arguments arguments{"fit", "data.csv", "--kernel", "se", "--batch-size", "100", "--report",
+                        "r.jsonl"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    succeed(arguments);
+    std::vector<double> found;
+    for (const std::string& line : lines_of(stored("r.jsonl"))) {
+      found.push_back(json::parse(line).at("past_weight"));
+    }
+    return found;
+  };
+  EXPECT_EQ(weights({}), (std::vector{1.0, 1.0, 1.0}));
+  EXPECT_EQ(weights({"--forget", "never"}), (std::vector{1.0, 1.0, 1.0}));
+  EXPECT_EQ(weights({"--forget", "200"}), (std::vector{1.0, std::sqrt(0.5), std::sqrt(0.5)}));
+  fail({"fit", "data.csv", "--forget", "sometimes"}, 2,
+       "--forget is 'sometimes', expected never, adaptive or a positive number of rows");
+  for (const char* wrong : {"0", "-5", "nan", "inf", "5x", "1e999"}) {
+    EXPECT_EQ(run({"fit", "data.csv", "--forget", wrong}).code, 2) << wrong;
+  }
+}
+
+TEST_F(Cli, TimeIsAColumn) {
+  std::string table = "t,x1,x2,y\n";
+  for (int i = 0; i < 300; ++i) {
+    table += fmt::format("{},{}\n", 1000 + 60 * (i / 100), rows_[static_cast<std::size_t>(i)]);
+  }
+  store("timed.csv", table);
+  succeed({"fit", "timed.csv", "--kernel", "se", "--batch-size", "100", "--forget", "60", "--time",
+           "t", "--save", "m.ample", "--report", "r.jsonl"});
+  const std::vector<std::string> lines = lines_of(stored("r.jsonl"));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(json::parse(lines[1]).at("past_weight"), 0.5);
+  EXPECT_EQ(json::parse(lines[1]).at("forgot"), "half-life");
+  EXPECT_EQ(json::parse(lines[1]).at("residuals").size(), 100U);
+  EXPECT_EQ(json::parse(succeed({"inspect", "m.ample", "--json"})).at("dimension"), 2);
+  // An update finds it again, by name; predictions do without.
+  store("later.csv", "y,t,x2,x1\n10,1240,0.5,0.5\n");
+  succeed({"update", "m.ample", "later.csv", "--report", "u.jsonl"});
+  EXPECT_EQ(json::parse(stored("u.jsonl")).at("past_weight"), 0.25);
+  store("new.csv", "x1,x2\n0,1\n");
+  EXPECT_EQ(lines_of(succeed({"predict", "m.ample", "new.csv"})).size(), 2U);
+  fail({"fit", "timed.csv", "--time", "t"}, 2,
+       "--time is given, expected --forget with a half-life in its units");
+  fail({"fit", "timed.csv", "--time", "y", "--target", "y", "--forget", "5"}, 2,
+       "--time: column 'y' is the target, expected another");
 }
 
 TEST_F(Cli, InspectListsPointsWithTheirPrices) {
@@ -680,7 +731,7 @@ TEST_F(Cli, InspectSaysWhatIsThere) {
            "matern52(variance=2 fixed, lengthscale=[1, 2])", "--selection", "cv", "--eta", "0.9",
            "--save", "m.ample", "--refit-every", "2", "--seed", "5"});
   const json what = json::parse(succeed({"inspect", "m.ample", "--json"}));
-  EXPECT_EQ(what.at("format_version"), 3);
+  EXPECT_EQ(what.at("format_version"), 4);
   EXPECT_EQ(what.at("ample_version"), version());
   EXPECT_EQ(what.at("checksum"), "ok");
   EXPECT_EQ(what.at("file_bytes"), stored("m.ample").size());
