@@ -88,7 +88,7 @@ def compare(models: dict[int, ample.ContinualGP], tests: tuple[int, ...] = PATHS
     return rows
 
 
-def draw(models: dict[int, ample.ContinualGP], file: str) -> None:
+def draw(models: dict[int, ample.ContinualGP], rows: list[dict[str, float]], file: str) -> None:
     import matplotlib.pyplot as plt
 
     walked = {path: load(path)[0] for path in PATHS}
@@ -96,37 +96,40 @@ def draw(models: dict[int, ample.ContinualGP], file: str) -> None:
     high = np.max([X.max(axis=0) for X in walked.values()], axis=0) + 0.2
     axes = [np.linspace(low[d], high[d], CELLS) for d in (0, 1)]
     grid = np.asfortranarray(np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2))
-    merged, _ = ample.merge(models.values(), fit=True)
-    stream = one_stream(PATHS)
     maps = [
         *((f"robot {path}", models[path], [path]) for path in PATHS),
-        ("merged", merged, list(PATHS)),
-        ("one model, all paths", stream, list(PATHS)),
+        ("merged", join(models, PATHS), list(PATHS)),
+        ("one model, all paths", one_stream(PATHS), list(PATHS)),
     ]
-    means = [model.predict(grid) for _, model, _ in maps]
-    lowest, highest = np.percentile(means[-1].mean, [1, 99])
-    most = np.sqrt(max(p.variance.max() for p in means))
-    figure, panels = plt.subplots(2, 4, figsize=(12, 6.2), layout="constrained")
-    for panel, (title, model, paths), p in zip(panels.flat, maps, means, strict=False):
+    figure, panels = plt.subplots(2, 4, figsize=(12, 5.6), layout="constrained")
+    for panel, (title, model, paths) in zip(panels.flat, maps, strict=False):
+        p = model.predict(grid)
         # Where a map knows nothing it is white.
-        known = np.clip(1 - p.std / min(most, 8.0), 0, 1).reshape(CELLS, CELLS)
+        known = np.clip(1.2 - p.std / 8.0, 0, 1).reshape(CELLS, CELLS)
         image = panel.imshow(
             p.mean.reshape(CELLS, CELLS),
             origin="lower",
             extent=(low[0], high[0], low[1], high[1]),
-            vmin=lowest,
-            vmax=highest,
+            vmin=25,
+            vmax=85,
             alpha=known,
         )
         for path in paths:
-            panel.plot(*walked[path].T, color="black", linewidth=0.5)
+            panel.plot(*walked[path].T, color="black", linewidth=0.4)
         panel.plot(*model.inducing_inputs.T, ".", color="tab:red", markersize=2)
         panel.set_title(f"{title}: M = {model.size}", fontsize=10)
         panel.set_xticks([])
         panel.set_yticks([])
-    panels.flat[-1].axis("off")
-    figure.colorbar(image, ax=panels.flat[-1], label="field, µT", location="left", fraction=0.5)
-    figure.savefig(file, dpi=110)
+    figure.colorbar(image, ax=panels[:, :], label="field, µT", shrink=0.6)
+    bars = panels.flat[-1]
+    for offset, (name, label) in enumerate(
+        [("alone_rmse", "best robot alone"), ("merged_rmse", "merged"), ("stream_rmse", "one model")]
+    ):
+        bars.bar([r["path"] + 0.27 * (offset - 1) for r in rows], [r[name] for r in rows], 0.25, label=label)
+    bars.set_title("error on the path left out, µT", fontsize=10)
+    bars.set_xlabel("path")
+    bars.legend(fontsize=7)
+    figure.savefig(file, dpi=100)
 
 
 def main() -> None:
@@ -148,7 +151,7 @@ def main() -> None:
     mean = {name: float(np.mean([r[name] for r in rows])) for name in rows[0]}
     print(f" mean {mean['merged_rmse']:>8.3f} {mean['stream_rmse']:>8.3f} {mean['alone_rmse']:>8.3f}")
     if arguments.figure:
-        draw(models, arguments.figure)
+        draw(models, rows, arguments.figure)
 
 
 if __name__ == "__main__":
