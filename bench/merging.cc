@@ -2,7 +2,7 @@
 // are then merged. θ comes from a pilot and is held. The shards are drawn at random, or cut from
 // rows sorted by the first input, so that each has a region of its own.
 //
-//   merging [--rows 16000] [--shards 8] [--pilot 500] [--delta 0.005] [--json FILE]
+//   merging [--rows 16000] [--shards 8] [--pilot 500] [--delta 0.002] [--json FILE]
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -152,6 +152,6 @@ int main(int argc, char** argv) {
   return ample::bench::run(std::stol(option(argc, argv, "--rows", "16000")),
                            std::stol(option(argc, argv, "--shards", "8")),
                            std::stol(option(argc, argv, "--pilot", "500")),
-                           std::stod(option(argc, argv, "--delta", "0.005")),
+                           std::stod(option(argc, argv, "--delta", "0.002")),
                            option(argc, argv, "--json", ""));
 }
