@@ -690,22 +690,29 @@ PRUNED = {"0": ("o", "-"), "0.01": ("s", (0, (4, 1.5))), "0.05": ("^", (0, (1.2,
 
 
 def read_fronts(results):
-    """(start, choice, β) → data set → [(δ, M, RMSE, NLPD)], means over folds. The paper's rule is
-    that of the experiment uci."""
-    folds = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    """(start, choice, β) → data set → [(δ, M, RMSE, NLPD)], and data set → folds. Means over the folds
+    that all rules were run on. The paper's rule is that of the experiment uci."""
+    found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     for run in results.runs("uci", method="vips", done=True):
-        folds["paper", "variance", "0"][run.data][run.parameter].append(run.last)
+        found["paper", "variance", "0"][run.data][run.parameter][run.fold] = run.last
     for run in results.runs("fronts", done=True):
-        folds[tuple(run.method.split("-"))][run.data][run.parameter].append(run.last)
-    return {rule: {data: [(delta, *(fmean(last[name] for last in lasts)
-                                    for name in ("inducing", *METRICS)))
-                          for delta, lasts in sorted(points.items())]
-                   for data, points in sets.items()} for rule, sets in folds.items()}
+        found[tuple(run.method.split("-"))][run.data][run.parameter][run.fold] = run.last
+    common = {}
+    for sets in found.values():
+        for data, points in sets.items():
+            for folds in points.values():
+                common[data] = common.get(data, set(folds)) & set(folds)
+    fronts = {rule: {data: [(delta, *(fmean(folds[fold][name] for fold in common[data])
+                                      for name in ("inducing", *METRICS)))
+                            for delta, folds in sorted(points.items())]
+                     for data, points in sets.items() if common[data]}
+              for rule, sets in found.items()}
+    return fronts, common
 
 
 def fronts(results):
     results.require("fronts", done=True)
-    rules = read_fronts(results)
+    rules, folds = read_fronts(results)
     figure, axes = plt.subplots(4, 4, figsize=(WIDTH, 8.6), layout="constrained")
     for index, data in enumerate((*UCI_SETS, "magnetic")):
         for row, metric in enumerate(METRICS):
@@ -715,7 +722,7 @@ def fronts(results):
             panel.set_ylabel(metric.upper() + unit if index % 4 == 0 or unit else "")
             if row == 0:
                 panel.set_title(data)
-                count = len({run.fold for run in results.runs("fronts", data=data, done=True)})
+                count = len(folds.get(data, ()))
                 if count < FOLDS and data != "magnetic":
                     note(panel, [f"{count} of {FOLDS} folds"])
             else:
