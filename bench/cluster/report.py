@@ -84,6 +84,73 @@ def merges(lines):
     return table(["points in the union U", "merges", "median seconds", "ns a U³"], rows)
 
 
+class CostModel:
+    """What a fit takes, from what one process was measured to take. docs/scaling.md has the formulas."""
+
+    def __init__(self, lines):
+        stream = max(latest([l for l in lines if l["what"] == "stream"], "rows"), key=lambda l: l["rows"])
+        self.pilot = stream["pilot_seconds"]
+        self.make = stream["make_seconds"] / stream["rows"]
+        self.row = (stream["seconds"] - stream["pilot_seconds"]) / stream["rows"]
+        runs = [l for l in lines if l["what"] == "shards" and l["case"] == "shuffled"]
+        each = [(m["union"], m["seconds"]) for l in runs for m in l["merges"] if l["shards"] > 1]
+        largest = max(u for u, _ in each)
+        self.merge = float(np.median([s / u**3 for u, s in each if u > largest / 2]))
+        self.byte = float(np.median([l["bytes"] / l["M"] ** 2 for l in runs]))
+        overhead = latest([l for l in lines if l["what"] == "overhead"], "partitions")[-1]
+        self.task = overhead["seconds"] / overhead["tasks"]
+        self.task_bytes = overhead["bytes"] / overhead["tasks"]
+        dask = [l for l in lines if l["what"] == "dask"][-1]
+        self.leaf, self.node = dask["inducing_before"] / dask["partitions"], dask["M"]
+
+    def levels(self, partitions, fan_in):
+        """For each level of the tree: its merges, and the points in the union of one."""
+        width, points = partitions, self.leaf
+        while width > 1:
+            children = min(fan_in, width)
+            width = -(-width // fan_in)
+            yield width, children * points
+            points = self.node
+
+    def seconds(self, rows, workers, partitions, fan_in=4):
+        return {
+            "sample": rows * self.make / workers,
+            "pilot": self.pilot,
+            "learn": -(-partitions // workers) * rows / partitions * self.row,
+            "merge": sum(-(-n // workers) * self.merge * u**3 for n, u in self.levels(partitions, fan_in)),
+        }
+
+    def tasks(self, partitions, fan_in=4):
+        return round(partitions * (2 + 2 + 1 / (fan_in - 1) + 1 / 15))  # X and y, sample and learn, merge, join
+
+    def gigabytes(self, partitions, fan_in=4):
+        """Models that change their worker, all together."""
+        sent = partitions * self.byte * self.leaf**2
+        return (sent + sum(n for n, _ in self.levels(partitions, fan_in)) * self.byte * self.node**2) / 1e9
+
+
+def cost(lines):
+    model = CostModel(lines)
+    rows = []
+    for l in latest([l for l in lines if l["what"] == "dask"], "rows", "workers"):
+        parts = model.seconds(l["rows"], l["workers"], l["partitions"])
+        rows.append([f"{l['rows']:,}", l["workers"], f"{l['partitions']:,}", *(f"{v:.1f}" for v in parts.values()),
+                     f"{sum(parts.values()):.0f}", f"{l['seconds']:.0f}", "", "", ""])  # fmt: skip
+    for n, workers, partitions in ((10**9, 1000, 1000), (10**9, 1000, 4000), (10**9, 1000, 10**4), (10**9, 1000, 10**5)):
+        parts = model.seconds(n, workers, partitions)
+        rows.append([f"{n:,}", workers, f"{partitions:,}", *(f"{v:.1f}" for v in parts.values()), f"{sum(parts.values()):.0f}",
+                     "", f"{model.gigabytes(partitions):.1f}", f"{model.tasks(partitions):,}",
+                     f"{model.tasks(partitions) * model.task:.0f}"])  # fmt: skip
+    header = ["rows", "workers", "partitions", "sample s", "pilot s", "learn s", "merge s", "sum", "measured", "models sent, GB",
+              "tasks", "scheduler s"]  # fmt: skip
+    constants = (
+        f"With {1e6 * model.row:.1f} µs to make and learn a row, {1e6 * model.make:.1f} µs to make it, {1e9 * model.merge:.2f} ns · U³ for a "
+        f"merge, {model.byte:.0f} M² bytes for a model, M = {model.leaf:.0f} in a partition and {model.node} above, and {1e3 * model.task:.2f} ms "
+        f"and {model.task_bytes:.0f} bytes for a task in Dask's scheduler."
+    )
+    return table(header, rows) + "\n\n" + constants
+
+
 def draw(lines, path):
     runs = latest([l for l in lines if l["what"] == "shards"], "case", "shards")
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
@@ -114,7 +181,7 @@ def main():
     lines = [json.loads(line) for line in (Path(__file__).parent / "results.jsonl").read_text().splitlines()]
     page = ROOT / "docs" / "scaling.md"
     text = page.read_text(encoding="utf-8")
-    for name, function in (("engines", engines), ("shards", shards), ("merges", merges)):
+    for name, function in (("engines", engines), ("shards", shards), ("merges", merges), ("cost", cost)):
         mark = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         assert mark.search(text), f"{page} has no mark for {name}"
         text = mark.sub(lambda found: found[1] + "\n" + function(lines) + "\n\n" + found[2], text)

@@ -140,7 +140,7 @@ def run_dask(options):
     partitions, count = sizes(options)
     for workers in options.workers:
         with (
-            distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             distributed.Client(cluster) as client,
         ):
             made = [dask.delayed(field.partition)(i, count) for i in range(partitions)]
@@ -168,7 +168,7 @@ def run_overhead(options):
     ample.dask._learn, _cluster.merge_shards = nothing, nothing
     partitions = ample.dask._Partitions([None] * options.partitions, [None] * options.partitions, ["a", "y"])
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         start = time.perf_counter()

@@ -127,9 +127,9 @@ struct Merged {
 [[nodiscard]] Merged merge(std::span<const ContinualGP> models, const MergeOptions& options = {});
 
 /// A model that has seen nothing, with scaling, hyperparameters and options of a pilot, so that
-/// what several such models learn can be merged. Hyperparameters start there. If they are fixed they
-/// stay there, and the model does not weigh its past: all rows count alike, whatever their order.
-/// Throws std::invalid_argument for a pilot that has not begun.
+/// what several such models learn can be merged. Hyperparameters start there. If they are fixed
+/// they stay there, and the model does not weigh its past: all rows count alike, whatever their
+/// order. Throws std::invalid_argument for a pilot that has not begun.
 [[nodiscard]] ContinualGP empty_like(const ContinualGP& pilot, bool fixed_hyperparameters = false);
 
 }  // namespace ample

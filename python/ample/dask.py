@@ -81,7 +81,8 @@ def fit(
         The most points that a merge leaves, whatever that costs. None is what the pilot's selection
         method allows.
     fit : bool
-        Whether the last merge fits the hyperparameters to all partitions' models.
+        Whether the last merge fits the kernel to all partitions' models. The noise variance stays the
+        pilot's: it is in what the partitions have learnt.
     seed : int
         Which rows are in the sample.
     progress : bool or None
@@ -105,7 +106,7 @@ def fit(
     Examples
     --------
     >>> import dask.array, distributed, ample.dask
-    >>> client = distributed.Client(processes=False, n_workers=1, dashboard_address=None)
+    >>> client = distributed.Client(processes=False, n_workers=1, dashboard_address=":0")
     >>> X = dask.array.random.default_rng(0).uniform(-2, 2, size=(4000, 1), chunks=(1000, 1))
     >>> model, report = ample.dask.fit(X, dask.array.sin(2 * X[:, 0]), pilot_rows=500)
     >>> report.rows, report.partitions, report.inducing == model.size

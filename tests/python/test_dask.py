@@ -23,7 +23,7 @@ from ample import _cluster
 def client():
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "60s"}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -94,7 +94,7 @@ def test_the_number_of_workers_changes_nothing(client, pilot):
     X, y = field(600)
     two, _ = exactly(client, *arrays(X, y, 60), pilot)
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=3, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=3, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as threads,
     ):
         before = ample.threads()
@@ -210,14 +210,15 @@ def test_a_pilot_that_has_seen_nothing_says_how_to_learn(client):
 
 def test_the_last_merge_fits_if_asked(client):
     X, y = field(1200)
-    wrong = ample.ContinualGP(ample.SquaredExponential(lengthscale=0.3), noise_variance=0.5, refit_every=0)
+    wrong = ample.ContinualGP(ample.SquaredExponential(lengthscale=0.2), noise_variance=0.01, refit_every=0)
     wrong.observe(*field(50, seed=9))
     held, _ = exactly(client, *arrays(X, y, 300), wrong)
     fitted, _ = exactly(client, *arrays(X, y, 300), wrong, fit=True)
-    assert held.noise_variance == 0.5 and fitted.noise_variance < 0.1
+    lengthscales = [model.kernel.parameters[1].value for model in (held, fitted)]
+    assert lengthscales[0] == 0.2 and lengthscales[1] > 0.6
     X_new, y_new = field(300, seed=5)
     nlpd = [ample.nlpd(y_new, m.predict(X_new, observation=True)) for m in (held, fitted)]
-    assert nlpd[1] < nlpd[0] - 0.3
+    assert nlpd[1] < nlpd[0] - 0.1
 
 
 def test_the_model_goes_on(client, tmp_path):
