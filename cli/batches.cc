@@ -39,7 +39,7 @@ Batch to_batch(const MatrixRef& rows) {
 
 BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batching& batching,
                          bool whole)
-    : reader_(std::move(reader)), batching_(batching) {
+    : reader_(std::move(reader)), batching_(batching), timed_(columns.time.has_value()) {
   if (batching.batch_size < 1) {
     throw UsageError(fmt::format("--batch-size is {}, expected at least 1", batching.batch_size));
   }
@@ -70,7 +70,7 @@ BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batch
     std::mt19937_64 random(batching.seed);
     std::ranges::shuffle(order, random);
   }
-  all_ = rows(order, Eigen::seqN(0, columns.dimension() + 1));
+  all_ = rows(order, Eigen::seqN(0, columns.dimension() + (timed_ ? 2 : 1)));
   if (!batching.batches) {
     total_ = (N + batching.batch_size - 1) / batching.batch_size;
   } else if (*batching.batches <= N) {
@@ -85,10 +85,15 @@ BatchSource::BatchSource(TableReader reader, const Columns& columns, const Batch
 std::optional<BatchSource::Read> BatchSource::read() {
   const Matrix rows = reader_.next(batching_.batch_size);
   if (rows.rows() == 0) return std::nullopt;
-  return Read{to_batch(rows), reader_.bad_rows()};
+  return Read{to_timed_batch(rows), reader_.bad_rows()};
 }
 
-std::optional<Batch> BatchSource::next() {
+TimedBatch BatchSource::to_timed_batch(const MatrixRef& rows) const {
+  if (!timed_) return {to_batch(rows), std::nullopt};
+  return {to_batch(rows.leftCols(rows.cols() - 1)), rows.rightCols(1).maxCoeff()};
+}
+
+std::optional<TimedBatch> BatchSource::next() {
   if (!all_) {
     std::optional<Read> next = ahead_ ? ahead_->next() : read();
     // At the end, the reader is nobody else's any more.
@@ -98,16 +103,17 @@ std::optional<Batch> BatchSource::next() {
   if (batch_ == total_) return std::nullopt;
   const bool last = ++batch_ == total_;  // takes the remainder
   const Index size = last ? all_->rows() - row_ : batching_.batch_size;
-  Batch batch = to_batch(all_->middleRows(row_, size));
+  TimedBatch batch = to_timed_batch(all_->middleRows(row_, size));
   row_ += size;
   return batch;
 }
 
 Scaling BatchSource::scaling() const {
-  const Index D = all_->cols() - 1;
-  const Vector mean = all_->colwise().mean();
+  const Index D = all_->cols() - (timed_ ? 2 : 1);
+  const Matrix values = all_->leftCols(D + 1);
+  const Vector mean = values.colwise().mean();
   const Vector deviation =
-      (all_->rowwise() - mean.transpose()).array().square().colwise().mean().sqrt() + 1e-6;
+      (values.rowwise() - mean.transpose()).array().square().colwise().mean().sqrt() + 1e-6;
   return {mean.head(D), deviation.head(D), mean[D], deviation[D]};
 }
 

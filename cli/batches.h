@@ -33,6 +33,12 @@ struct Batching {
 /// Adds --batch-size, --batches and --order.
 void add_batching_options(CLI::App& command, Batching& batching);
 
+/// A batch of rows, and the time of the latest of them if the data have one.
+struct TimedBatch {
+  Batch rows;
+  std::optional<double> time;
+};
+
 class BatchSource {
  public:
   /// `whole`: the table is needed at once, whatever the order.
@@ -45,7 +51,7 @@ class BatchSource {
   ~BatchSource() = default;
 
   /// The next batch; none at the end.
-  std::optional<Batch> next();
+  std::optional<TimedBatch> next();
 
   /// How many batches there are in all; 0 if that is not known.
   [[nodiscard]] Index total() const { return total_; }
@@ -59,15 +65,17 @@ class BatchSource {
  private:
   /// A batch, and the rows dropped until its end.
   struct Read {
-    Batch batch;
+    TimedBatch batch;
     Index bad_rows;
   };
   std::optional<Read> read();
+  [[nodiscard]] TimedBatch to_timed_batch(const MatrixRef& rows) const;
 
   TableReader reader_;
   Batching batching_;
   Index bad_rows_ = 0;
-  std::optional<Matrix> all_;  // the rows in their order: inputs, then target
+  bool timed_;
+  std::optional<Matrix> all_;  // the rows in their order: inputs, target, time
   Index total_ = 0;
   Index batch_ = 0;  // batches and rows of all_ that were given out
   Index row_ = 0;

@@ -43,20 +43,30 @@ Index find_by_name(const std::vector<std::string>& names, const std::string& nam
 std::vector<Index> Columns::all() const {
   std::vector<Index> columns = inputs;
   columns.push_back(target);
+  if (time) columns.push_back(*time);
   return columns;
 }
 
 Columns choose_columns(const std::vector<std::string>& names, Index count,
-                       const std::string& target, const std::string& inputs) {
+                       const std::string& target, const std::string& inputs,
+                       const std::string& time) {
   if (count < 2) {
     throw DataError(fmt::format("{} column, expected at least 2: an input and the target", count));
   }
   Columns columns;
   columns.count = count;
-  columns.target = target.empty() ? count - 1 : find_column(names, count, target);
+  if (!time.empty()) columns.time = find_column(names, count, time);
+  const Index last = columns.time == count - 1 ? count - 2 : count - 1;
+  columns.target = target.empty() ? last : find_column(names, count, target);
+  if (columns.time == columns.target) {
+    throw UsageError(fmt::format("--time: column '{}' is the target, expected another", time));
+  }
   if (inputs.empty()) {
     for (Index i = 0; i < count; ++i) {
-      if (i != columns.target) columns.inputs.push_back(i);
+      if (i != columns.target && i != columns.time) columns.inputs.push_back(i);
+    }
+    if (columns.inputs.empty()) {
+      throw UsageError("--time leaves no column for an input, expected one; --inputs names them");
     }
   } else {
     std::set<Index> taken{columns.target};
@@ -93,7 +103,8 @@ Columns find_columns(const Columns& model, const std::vector<std::string>& names
       found.inputs[i] = find_by_name(names, model.names[i], model, path);
     }
     if (need == Need::inputs_and_target) {
-      found.target = find_by_name(names, model.names.back(), model, path);
+      found.target = find_by_name(names, model.names[found.inputs.size()], model, path);
+      if (found.time) found.time = find_by_name(names, model.names.back(), model, path);
     }
     return found;
   }
@@ -109,11 +120,12 @@ Columns find_columns(const Columns& model, const std::vector<std::string>& names
 }
 
 std::string to_note(const Columns& columns) {
-  return nlohmann::json{{"count", columns.count},
-                        {"inputs", columns.inputs},
-                        {"target", columns.target},
-                        {"names", columns.names}}
-      .dump();
+  nlohmann::json note{{"count", columns.count},
+                      {"inputs", columns.inputs},
+                      {"target", columns.target},
+                      {"names", columns.names}};
+  if (columns.time) note["time"] = *columns.time;
+  return note.dump();
 }
 
 Columns columns_of(const Snapshot& snapshot, const std::string& path) {
@@ -136,6 +148,7 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
     columns.count = whole(json.at("count"));
     for (const nlohmann::json& input : json.at("inputs")) columns.inputs.push_back(whole(input));
     columns.target = whole(json.at("target"));
+    if (json.contains("time")) columns.time = whole(json.at("time"));
     columns.names = json.at("names").get<std::vector<std::string>>();
   } catch (const ModelFileError&) {
     throw ModelFileError(
@@ -147,9 +160,13 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
   const bool inside =
       std::ranges::all_of(all, [&](Index column) { return column >= 0 && column < columns.count; });
   const bool named = columns.names.empty() || columns.names.size() == all.size();
-  const bool distinct =
-      std::set(all.begin(), all.end()).size() == all.size() &&
-      std::set(columns.names.begin(), columns.names.end()).size() == columns.names.size();
+  // The time may be an input too.
+  const auto different = [&](const auto& values) {
+    const auto count = std::min(values.size(), columns.inputs.size() + 1);
+    return std::set(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)).size() ==
+           count;
+  };
+  const bool distinct = different(all) && different(columns.names) && columns.time != columns.target;
   if ((D > 0 && columns.dimension() != D) || !inside || !named || !distinct) {
     throw ModelFileError(
         fmt::format("{}: its note of columns does not fit a model of {} inputs", path, D));

@@ -12,20 +12,22 @@
 namespace ample::cli {
 
 struct Columns {
-  Index count = 0;                 // columns of the table
-  std::vector<Index> inputs;       // from 0
-  Index target = 0;                // from 0
-  std::vector<std::string> names;  // of the inputs, then of the target; none without a header
+  Index count = 0;            // columns of the table
+  std::vector<Index> inputs;  // from 0
+  Index target = 0;           // from 0
+  std::optional<Index> time;  // from 0; of a model that forgets by time. May be an input too
+  std::vector<std::string> names;  // of the inputs, the target and the time; none without a header
 
   [[nodiscard]] Index dimension() const { return static_cast<Index>(inputs.size()); }
-  /// The inputs, then the target.
+  /// The inputs, the target, and the time if there is one.
   [[nodiscard]] std::vector<Index> all() const;
 };
 
-/// As the user asks by names or 1-based numbers: `target` empty means the last column, `inputs`
-/// (comma-separated) empty all others.
+/// As the user asks by names or 1-based numbers: `target` empty means the last column that is not
+/// the time, `time` empty none, and `inputs` (comma-separated) empty all others.
 [[nodiscard]] Columns choose_columns(const std::vector<std::string>& names, Index count,
-                                     const std::string& target, const std::string& inputs);
+                                     const std::string& target, const std::string& inputs,
+                                     const std::string& time = "");
 
 /// Where the columns of a model are in other data. By name if both have names, in any order and
 /// among any others; else by place, as in the data of the fit. Without a target the inputs alone

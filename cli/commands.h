@@ -26,6 +26,7 @@ void add_update(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_compress(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_demo(CLI::App& app);
 
 }  // namespace ample::cli

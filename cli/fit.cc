@@ -1,9 +1,11 @@
 // `ample fit DATA`: a table in, a model out.
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +13,9 @@
 
 #include "ample/continual_gp.h"
 #include "ample/kernel.h"
+#include "ample/merge.h"
 #include "ample/selection.h"
+#include "ample/snapshot.h"
 #include "batches.h"
 #include "columns.h"
 #include "commands.h"
@@ -27,7 +31,9 @@ struct FitOptions {
   std::string data;
   std::string target;
   std::string inputs;
+  std::string like;
   Batching batching;
+  bool batch_size_given = false;
   std::string standardize = "first-batch";
   std::string kernel = "auto";
   double noise_variance = 0.1;
@@ -36,12 +42,36 @@ struct FitOptions {
   std::optional<Index> refit_every;
   std::optional<Index> reservoir;
   std::optional<double> prune;
+  std::string forget;  // empty: as it comes
+  std::string time;
+  std::optional<double> refit_seconds;
+  bool ard = false;
   bool fixed_hyperparameters = false;
   std::string test;
   LearnOptions learn;
 };
 
 constexpr const char* kAutomatic = "auto";
+
+/// never, adaptive, or a half-life in rows or, with a column of times, in its units.
+Forgetting forgetting(const FitOptions& options, const Forgetting& as_it_comes) {
+  const std::string& how = options.forget;
+  const bool timed = !options.time.empty();
+  if (timed && (how.empty() || how == "never" || how == "adaptive")) {
+    throw UsageError("--time is given, expected --forget with a half-life in its units");
+  }
+  if (how.empty()) return as_it_comes;
+  if (how == "never") return Forgetting::never();
+  if (how == "adaptive") return Forgetting::adaptive();
+  double half_life = 0.0;
+  const char* end = how.data() + how.size();
+  const auto [stop, problem] = std::from_chars(how.data(), end, half_life);
+  if (problem != std::errc() || stop != end || !(half_life > 0.0) || !std::isfinite(half_life)) {
+    throw UsageError(fmt::format(
+        "--forget is '{}', expected never, adaptive or a positive number of rows", how));
+  }
+  return timed ? Forgetting::after_time(half_life) : Forgetting::after_rows(half_life);
+}
 
 /// All that does not depend on the data, so that a mistake is found before they are opened.
 ContinualGPOptions model_options(const FitOptions& options) {
@@ -56,6 +86,9 @@ ContinualGPOptions model_options(const FitOptions& options) {
   }
   if (options.reservoir) model.reservoir = *options.reservoir;
   if (options.prune) model.prune = *options.prune;
+  model.ard = options.ard;
+  if (options.refit_seconds) model.refit_seconds = *options.refit_seconds;
+  model.forget = forgetting(options, model.forget);
   model.start.noise_variance.value = options.noise_variance;
   model.start.check("--noise-variance");
   model.selection = make_selection(options.selection, settings);
@@ -74,12 +107,8 @@ ContinualGPOptions model_options(const FitOptions& options) {
   return model;
 }
 
-/// Suits standardised inputs of any dimension, whose points are some √D apart.
-Kernel default_kernel(Index D) {
-  return SquaredExponential{.variance = 1.0, .lengthscale = std::sqrt(static_cast<double>(D))};
-}
-
-TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad_rows) {
+TestSet read_test(const std::string& path, Columns columns, bool skip_bad_rows) {
+  columns.time.reset();  // predictions need none
   TableReader reader(path, {.skip_bad_rows = skip_bad_rows});
   const Columns found =
       find_columns(columns, reader.names(), reader.columns(), Need::inputs_and_target, path);
@@ -87,7 +116,31 @@ TestSet read_test(const std::string& path, const Columns& columns, bool skip_bad
   return {.data = to_batch(reader.rest().values)};
 }
 
+/// Scaling, hyperparameters, options and columns of another model, and none of its data.
+void run_like(FitOptions& options) {
+  const std::unique_ptr<ModelFile> file = prepare_to_learn(
+      options.learn, {{"DATA", options.data}, {"--test", options.test}, {"--like", options.like}});
+  if (file) file->check_can_save();
+  const Snapshot pilot = load_snapshot(options.like);
+  ContinualGP model = empty_like(pilot.model, options.fixed_hyperparameters);
+  options.batching.seed = model.checkpoint()->options.seed;
+  TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
+  const Columns columns = find_columns(columns_of(pilot, options.like), reader.names(),
+                                       reader.columns(), Need::inputs_and_target, options.data);
+  std::optional<TestSet> test;
+  if (!options.test.empty()) test = read_test(options.test, columns, options.learn.skip_bad_rows);
+  if (!options.batch_size_given) {
+    options.batching.batch_size =
+        batch_size_of(pilot, options.like).value_or(options.batching.batch_size);
+  }
+  BatchSource source(std::move(reader), columns, options.batching);
+  const Notes notes{{kColumnsNote, to_note(columns)},
+                    {kBatchSizeNote, fmt::format("{}", options.batching.batch_size)}};
+  learn(std::move(model), source, test, notes, options.learn, file.get(), "ample fit");
+}
+
 void run(FitOptions& options) {
+  if (!options.like.empty()) return run_like(options);
   ContinualGPOptions model = model_options(options);
   const std::unique_ptr<ModelFile> file =
       prepare_to_learn(options.learn, {{"DATA", options.data}, {"--test", options.test}});
@@ -96,9 +149,9 @@ void run(FitOptions& options) {
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
   const Columns columns =
-      choose_columns(reader.names(), reader.columns(), options.target, options.inputs);
+      choose_columns(reader.names(), reader.columns(), options.target, options.inputs, options.time);
   const Index D = columns.dimension();
-  if (options.kernel == kAutomatic) model.start.kernel = default_kernel(D);
+  if (options.kernel == kAutomatic) model.start.kernel = ContinualGPOptions::default_kernel(D);
   model.start.kernel.check_dimension(D);
   if (const double variance = model.start.kernel.diagonal(Matrix::Ones(1, D))[0];
       !std::isfinite(variance)) {
@@ -169,6 +222,8 @@ void add_fit(CLI::App& app) {
                   "Kernel to start from, as text; auto finds one for the first rows")
       ->capture_default_str()
       ->type_name("TEXT");
+  command.add_flag("--ard", options.ard,
+                   "With --kernel auto, a lengthscale for each input in any case");
   command.add_option("--noise-variance", options.noise_variance, "Noise variance to start from")
       ->transform(real_number())
       ->capture_default_str()
@@ -179,12 +234,14 @@ void add_fit(CLI::App& app) {
       ->capture_default_str()
       ->type_name("METHOD");
   add_setting(command, options, "--delta", "delta",
-              "vips: share of the explainable nats that may be lost (default: 0.035)");
+              "vips: share of the explainable nats that may be lost (default: 0.01 with --kernel "
+              "auto, else 0.035)");
   command
       .add_option_function<std::string>(
           "--choose",
           [&options](const std::string& rule) { options.settings["choose"] = choose_code(rule); },
-          "vips: which point next, the one of most variance or of most gain (default: variance)")
+          "vips: which point next, the one of most variance or of most gain (default: gain with "
+          "--kernel auto, else variance)")
       ->type_name("RULE");
   add_setting(command, options, "--eta", "eta",
               "cv: variance that may remain unexplained (default: 0.5)");
@@ -193,7 +250,7 @@ void add_fit(CLI::App& app) {
   add_setting(command, options, "--size", "size",
               "fixed-*: number of inducing points (default: 100)");
   add_setting(command, options, "--max-inducing", "max_inducing",
-              "vips, cv, oips: most inducing points (default: no limit)");
+              "vips, cv, oips: most inducing points (default: 1000 with --kernel auto, else no limit)");
   auto* every = command
                     .add_option("--refit-every", options.refit_every,
                                 "Refit hyperparameters after every K-th batch (default: 1)")
@@ -210,9 +267,37 @@ void add_fit(CLI::App& app) {
                   "--kernel auto, else 0)")
       ->type_name("SHARE");
   command
+      .add_option("--forget", options.forget,
+                  "What of the past: never; adaptive, as far as each batch contradicts it; or after "
+                  "how many rows a row counts half (default: adaptive with --kernel auto, else "
+                  "never)")
+      ->type_name("HOW");
+  command
+      .add_option("--time", options.time,
+                  "Column of times, in whose units --forget is then given. It is no input unless "
+                  "--inputs names it")
+      ->type_name("COLUMN");
+  command
+      .add_option("--refit-seconds", options.refit_seconds,
+                  "With --kernel auto, seconds after which small batches are refitted too (default: "
+                  "when 500 rows have come)")
+      ->transform(real_number(0.0))
+      ->type_name("SECONDS");
+  command
       .add_flag("--fixed-hyperparameters", options.fixed_hyperparameters,
                 "Never refit hyperparameters")
       ->excludes(every);
+  auto* like = command
+                   .add_option("--like", options.like,
+                               "Begin with scaling, hyperparameters, options and columns of this "
+                               "model, but none of its data, so that models can be merged")
+                   ->type_name("MODEL");
+  for (const char* other :
+       {"--target", "--inputs", "--seed", "--standardize", "--kernel", "--noise-variance",
+        "--selection", "--delta", "--choose", "--eta", "--rho", "--size", "--max-inducing",
+        "--refit-every", "--reservoir", "--prune"}) {
+    like->excludes(command.get_option(other));
+  }
   command.add_option("--test", options.test, "Table to score predictions on after each batch")
       ->type_name("FILE");
   command.add_option("--save", options.learn.save_to, "Where to save the model")
@@ -222,7 +307,10 @@ void add_fit(CLI::App& app) {
       "Example: 10 batches in the order of column `time`, scored on other data after each:\n"
       "  ample fit train.csv --target y --order time --batches 10 --test test.csv \\\n"
       "      --save model.ample --report report.jsonl");
-  command.callback([shared] { run(*shared); });
+  command.callback([shared, &command] {
+    shared->batch_size_given = command.count("--batch-size") > 0;
+    run(*shared);
+  });
 }
 
 }  // namespace ample::cli

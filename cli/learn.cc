@@ -101,11 +101,11 @@ class Learner {
 
   void learn_all(BatchSource& source, const std::optional<TestSet>& test) {
     Progress progress(source.total());
-    while (const std::optional<Batch> batch = source.next()) {
+    while (const std::optional<TimedBatch> batch = source.next()) {
       ContinualGP next = model_;
-      ObserveOptions call{.should_stop = stop_on_signal};
+      ObserveOptions call{.time = batch->time, .should_stop = stop_on_signal};
       if (options_.max_seconds) call.max_seconds = *options_.max_seconds;
-      BatchReport what_happened = next.observe(batch->X, batch->y, call);
+      BatchReport what_happened = next.observe(batch->rows.X, batch->rows.y, call);
       std::optional<Score> score;
       if (test) score = score_of(next, *test);
       const std::lock_guard lock(mutex_);

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   add_predict(app);
   add_inspect(app);
   add_compress(app);
+  add_merge(app);
   add_demo(app);
   app.footer(
       "Exit codes: 0 done, 2 usage, 3 data, 4 numerical, 5 model file.\n"

@@ -73,6 +73,7 @@ autodoc_default_options = {
     "set_score_request, gp_, history_",
 }
 autodoc_typehints = "signature"
+autodoc_mock_imports = ["pyspark"]  # half a gigabyte, for four signatures
 napoleon_google_docstring = False
 
 

@@ -1,12 +1,14 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 
 #include "ample/continual_gp.h"
 #include "ample/exact_gp.h"
+#include "ample/merge.h"
 #include "ample/snapshot.h"
 #include "bindings.h"
 #include "published.h"
@@ -65,31 +67,32 @@ nb::bytes model_to_bytes(const Model& gp, const Notes& notes) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-/// None, "adaptive", a number of rows, or a Forgetting.
-using ForgetLike = std::variant<std::monostate, Forgetting, double, std::string>;
+/// A rule by its name, a number of rows, or a Forgetting.
+using ForgetLike = std::variant<std::string, double, Forgetting>;
 
 Forgetting forgetting(const ForgetLike& like) {
   if (const auto* given = std::get_if<Forgetting>(&like)) return *given;
   if (const auto* rows = std::get_if<double>(&like)) return Forgetting::after_rows(*rows);
-  if (const auto* rule = std::get_if<std::string>(&like)) {
-    if (*rule == to_string(Forgetting::Rule::adaptive)) return Forgetting::adaptive();
-    throw std::invalid_argument(
-        fmt::format("ContinualGP: forget is '{}', but must be None, 'adaptive', a number of rows "
-                    "or a Forgetting",
-                    *rule));
+  const std::string& rule = std::get<std::string>(like);
+  for (const Forgetting& known : {Forgetting::never(), Forgetting::adaptive()}) {
+    if (rule == to_string(known.rule)) return known;
   }
-  return Forgetting::never();
+  throw std::invalid_argument(fmt::format(
+      "ContinualGP: forget is '{}', but must be 'never', 'adaptive', a number of rows or a "
+      "Forgetting",
+      rule));
 }
 
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-                 bool search_start, bool find_kernel, Index warm_up, Index refit_rows,
-                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune,
-                 Index refit_every, int max_evaluations, double gradient_tolerance,
-                 double fit_tolerance, std::uint64_t seed) {
+                 bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows,
+                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
+                 int max_evaluations, double gradient_tolerance, double fit_tolerance,
+                 std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   options.find_kernel = find_kernel;
+  options.ard = ard;
   options.warm_up = warm_up;
   options.refit_rows = refit_rows;
   options.reservoir = reservoir;
@@ -110,6 +113,31 @@ Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_
   options.fit_tolerance = fit_tolerance;
   options.seed = seed;
   return {ContinualGP(std::move(options)), std::move(method)};
+}
+
+nb::tuple merge_models(const std::vector<const Model*>& models, const std::optional<Kernel>& kernel,
+                       const std::optional<PositiveLike>& noise_variance, bool fit,
+                       std::optional<double> nats, std::optional<Index> max_inducing,
+                       const Model* like) {
+  std::vector<ContinualGP> given;
+  given.reserve(models.size());
+  for (const Model* model : models) given.push_back(*model->now());
+  MergeOptions options{.kernel = kernel,
+                       .fit = fit,
+                       .nats = nats,
+                       .max_inducing = max_inducing,
+                       .should_stop = stop_on_signal};
+  if (noise_variance) options.noise_variance = positive(*noise_variance);
+  if (like != nullptr) options.like = like->now()->checkpoint()->options;
+  std::optional<Merged> merged;
+  {
+    const nb::gil_scoped_release unlocked;
+    merged.emplace(merge(given, options));
+  }
+  const auto largest = static_cast<std::size_t>(merged->report.largest);
+  const Model& whose = like != nullptr ? *like : *models[largest];
+  return nb::make_tuple(Model(std::move(merged->model), whose.selection),
+                        std::move(merged->report));
 }
 
 }  // namespace
@@ -197,9 +225,10 @@ data by the first batch (True), not at all (False) or by a given ``Scaling``; ``
 at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
 batches from one refit to the next, 0 for none.
 
-``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
+``find_kernel`` chooses the kernel by what it foresees of the first rows, with ``ard`` only among those
+with a lengthscale for each input; ``warm_up`` rows are held
 before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
-past are kept to fit hyperparameters to; ``forget`` is None, "adaptive", which lets each batch decide
+past are kept to fit hyperparameters to; ``forget`` is "never", "adaptive", which lets each batch decide
 how much of the past to believe, a number of rows after which a row counts half, or a ``Forgetting``;
 ``refit_seconds`` brings a refit after so long, however few rows have come; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
 has the values of all these that the estimators use when no kernel is given.
@@ -218,25 +247,28 @@ has the values of all these that the estimators use when no kernel is given.
           "__init__",
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-             bool search_start, bool find_kernel, Index warm_up, Index refit_rows, Index reservoir,
+             bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows, Index reservoir,
              const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
              int max_evaluations, double gradient_tolerance, double fit_tolerance,
              std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
-                                        search_start, find_kernel, warm_up, refit_rows, reservoir,
+                                        search_start, find_kernel, ard, warm_up, refit_rows, reservoir,
                                         forget, refit_seconds, prune, refit_every, max_evaluations,
                                         gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
           "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
-          "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
-          "reservoir"_a = defaults.reservoir, "forget"_a = nb::none(),
-          "refit_seconds"_a = defaults.refit_seconds, "prune"_a = defaults.prune,
-          "refit_every"_a = defaults.refit_every,
+          "ard"_a = defaults.ard,           "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
+          "reservoir"_a = defaults.reservoir, "forget"_a = to_string(defaults.forget.rule),
+          "refit_seconds"_a = defaults.refit_seconds,
+          "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,
           "fit_tolerance"_a = defaults.fit_tolerance, "seed"_a = defaults.seed)
+      .def_static("default_kernel", &ContinualGPOptions::default_kernel, "dimension"_a,
+                  "Where to begin without a kernel of one's own: a squared exponential for "
+                  "standardised inputs, whose points are about √dimension apart.")
       .def(
           "observe",
           [](Model& gp, const MatrixRef& X, const VectorRef& y,
@@ -352,6 +384,26 @@ has the values of all these that the estimators use when no kernel is given.
   m.def(
       "load_notes", [](const std::string& path) { return load_snapshot(path).notes; }, "path"_a,
       "The texts kept beside the model in a file.");
+
+  m.def("merge_models", &merge_models, "models"_a, nb::kw_only(), "kernel"_a.none() = nb::none(),
+        "noise_variance"_a = nb::none(), "fit"_a = false, "nats"_a = nb::none(),
+        "max_inducing"_a = nb::none(), "like"_a.none() = nb::none(),
+        nb::sig("def merge_models(models: collections.abc.Sequence[ContinualGP], *, kernel: Kernel "
+                "| None "
+                "= None, noise_variance: Positive | float | collections.abc.Sequence[float] | None "
+                "= None, fit: bool = False, nats: float | None = None, max_inducing: int | None = "
+                "None, like: ContinualGP | None = None) -> tuple[ContinualGP, MergeReport]"),
+        "What ample.merge() calls.");
+  m.def(
+      "empty_like",
+      [](const Model& pilot, bool fixed_hyperparameters) {
+        return Model(empty_like(*pilot.now(), fixed_hyperparameters), pilot.selection);
+      },
+      "pilot"_a, nb::kw_only(), "fixed_hyperparameters"_a = false, R"(
+A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
+several such models learn can be merged. Hyperparameters start there. If they are fixed they stay there,
+and the model does not weigh its past: all rows count alike, whatever their order.
+)");
 
   m.def(
       "out_of_the_box",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ample/batch_report.h"
+#include "ample/merge.h"
 #include "bindings.h"
 
 namespace ample::python {
@@ -61,11 +62,22 @@ auto as_property(nb::class_<Struct>& type) {
   };
 }
 
-nb::dict as_dict(const BatchReport& report) {
+/// Calls `field(name, member)` for each field of a report but its fit.
+template <class Use>
+void fields_of(const BatchReport& /*report*/, const Use& field) {
+  for_each_report_field(field);
+}
+template <class Use>
+void fields_of(const MergeReport& /*report*/, const Use& field) {
+  for_each_merge_field(field);
+}
+
+template <class Report>
+nb::dict as_dict(const Report& report) {
   nb::dict out;
-  for_each_report_field([&](const char* name, auto member) {
+  fields_of(report, [&](const char* name, auto member) {
     // A table has one value a field.
-    if constexpr (!std::is_same_v<decltype(member), Vector BatchReport::*>) {
+    if constexpr (!std::is_same_v<decltype(member), Vector Report::*>) {
       out[name] = shown(report.*member);
     }
   });
@@ -73,18 +85,33 @@ nb::dict as_dict(const BatchReport& report) {
   return out;
 }
 
-nb::tuple state_of(const BatchReport& report) {
+template <class Report>
+nb::tuple state_of(const Report& report) {
   nb::list values;
-  for_each_report_field([&](const char*, auto member) { values.append(packed(report.*member)); });
+  fields_of(report, [&](const char*, auto member) { values.append(packed(report.*member)); });
   fields_of_summary([&](const char*, auto member) { values.append(packed(report.fit.*member)); });
   return nb::tuple(values);
 }
 
-void restore(BatchReport& report, const nb::tuple& values) {
-  new (&report) BatchReport();
+template <class Report>
+void restore(Report& report, const nb::tuple& values) {
+  new (&report) Report();
   std::size_t i = 0;
-  for_each_report_field([&](const char*, auto member) { unpack(report.*member, values[i++]); });
+  fields_of(report, [&](const char*, auto member) { unpack(report.*member, values[i++]); });
   fields_of_summary([&](const char*, auto member) { unpack(report.fit.*member, values[i++]); });
+}
+
+/// All fields, as_dict() and how it is pickled.
+template <class Report>
+void bind_report(nb::class_<Report>& type) {
+  fields_of(Report(), as_property(type));
+  type.def_ro("fit", &Report::fit)
+      .def("as_dict", &as_dict<Report>, nb::sig("def as_dict(self) -> dict[str, typing.Any]"),
+           "All but the details of the fit, for a table.")
+      .def("__getstate__", &state_of<Report>,
+           nb::sig("def __getstate__(self) -> tuple[typing.Any, ...]"))
+      .def("__setstate__", &restore<Report>,
+           nb::sig("def __setstate__(self, arg: tuple[typing.Any, ...], /) -> None"));
 }
 
 /// A result of two arrays, `first, second = result`.
@@ -150,17 +177,25 @@ What one batch did to the model. Values in nats are in the model's own, scaled u
 >>> sorted(report.as_dict())[:3]
 ['batch', 'coverage', 'elbo']
 )");
-  for_each_report_field(as_property(report));
-  report.def_ro("fit", &BatchReport::fit)
-      .def("as_dict", &as_dict, nb::sig("def as_dict(self) -> dict[str, typing.Any]"),
-           "All but the details of the fit, for a table.")
-      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[typing.Any, ...]"))
-      .def("__setstate__", &restore,
-           nb::sig("def __setstate__(self, arg: tuple[typing.Any, ...], /) -> None"))
-      .def("__repr__", [](const BatchReport& r) {
-        return fmt::format("<batch {}: {} rows, M = {} (+{}, -{}), ELBO {:.6g}>", r.batch, r.rows,
-                           r.inducing, r.inducing_added, r.inducing_removed, r.elbo);
-      });
+  bind_report(report);
+  report.def("__repr__", [](const BatchReport& r) {
+    return fmt::format("<batch {}: {} rows, M = {} (+{}, -{}), ELBO {:.6g}>", r.batch, r.rows,
+                       r.inducing, r.inducing_added, r.inducing_removed, r.elbo);
+  });
+
+  nb::class_<MergeReport> merge_report(m, "MergeReport", R"(
+What a merge did. Values in nats are in the models' own, scaled units.
+
+``largest`` is the model, counted from 0, that the merged one has its options of; ``rows_learnt`` are
+rows that models still held and that were learnt anew; ``inducing_before`` counts the points of all
+models, ``inducing_union`` those that differ. ``carried_nats`` is what the models lose at a theta that
+is not their own, ``pruned_nats`` what removing points cost, of the ``allowed_nats``.
+)");
+  bind_report(merge_report);
+  merge_report.def("__repr__", [](const MergeReport& r) {
+    return fmt::format("<merge of {} models: {} rows, M = {}, before {}, {:.4g} nats>", r.models,
+                       r.rows, r.inducing, r.inducing_before, r.pruned_nats);
+  });
 }
 
 }  // namespace ample::python

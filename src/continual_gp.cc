@@ -26,8 +26,13 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.reservoir = 1000;
   options.forget = Forgetting::adaptive();
   options.prune = 0.05;
-  options.selection = Vips{.floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
+  options.selection = Vips{
+      .delta = 0.01, .floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
   return options;
+}
+
+Kernel ContinualGPOptions::default_kernel(Index D) {
+  return SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
 }
 
 void ContinualGPOptions::validate() const {

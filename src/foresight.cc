@@ -49,7 +49,8 @@ double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorR
 }
 
 bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const VectorRef& y_old,
-                const MatrixRef& X_new, const VectorRef& y_new, double nats) {
+                const MatrixRef& X_new, const VectorRef& y_new, double nats,
+                const ShouldStop& should_stop) {
   constexpr Index kMost = 1000;
   const Index step = (X_new.rows() + kMost - 1) / kMost;
   const Index half = X_new.rows() / (2 * step);
@@ -64,9 +65,12 @@ bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const Vect
   const Vector y_test = y_new(asked);
   // Where the noise is not what it was, and where a model is a little wrong everywhere, it does
   // with more.
+  bool stopped = false;
   const auto best = [&](const MatrixRef& X_given, const VectorRef& y_given) {
     double density = kImpossible;
     for (const double factor : {1.0, 10.0, 100.0, 1000.0, 10000.0}) {
+      stopped = stopped || (should_stop && should_stop());
+      if (stopped) break;
       Hyperparameters noisier = theta;
       noisier.noise_variance = factor * theta.noise();
       density = std::max(density, foresight(noisier, X_given, y_given, X_test, y_test));
@@ -75,6 +79,7 @@ bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const Vect
   };
   const double together = best(X, y);
   const double apart = best(X.bottomRows(half), y.tail(half));
+  if (stopped) return false;
   TargetStatistics targets;
   targets.observe(y.tail(half));
   const double explained = apart - targets.log_density(y_test, theta.noise());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ample/hyperparameters.h"
+#include "ample/optimizer.h"
 #include "ample/types.h"
 
 namespace ample {
@@ -15,9 +16,10 @@ namespace ample {
 /// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
 /// that is seen at a new place does not: if most new rows lie at the ends of an input's old range
 /// or beyond, the past is about other places. O((R + N)³); of more than 1000 new rows it looks at
-/// some.
+/// some. They do not if `should_stop` ends the comparison.
 [[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
                               const VectorRef& y_old, const MatrixRef& X_new,
-                              const VectorRef& y_new, double nats);
+                              const VectorRef& y_new, double nats,
+                              const ShouldStop& should_stop = {});
 
 }  // namespace ample

@@ -11,8 +11,8 @@
 namespace ample {
 
 struct Jitter {
-  double factor;       // ε relative to
-  bool follows_noise;  // σ², else to the mean prior variance
+  double factor;  // multiplier of σ² if `follows_noise`, otherwise of the mean prior variance
+  bool follows_noise;
 
   [[nodiscard]] double value(double mean_prior_variance, double noise_variance) const {
     return factor * (follows_noise ? noise_variance : mean_prior_variance);

@@ -11,24 +11,17 @@ namespace {
 
 constexpr std::size_t kOffset = 1;
 
-class ConstantLeaf final : public Leaf {
+class ConstantLeaf final : public UniformLeaf {
  public:
-  using Leaf::Leaf;
+  using UniformLeaf::UniformLeaf;
 
   void evaluate(const MatrixRef& /*X*/, const MatrixRef& /*Z*/,
                 Eigen::Ref<Matrix> K) const override {
     K.setConstant(scalar(kVariance));
   }
-  void diagonal(const MatrixRef& /*X*/, Eigen::Ref<Vector> k) const override {
-    k.setConstant(scalar(kVariance));
-  }
   void pull_back(const MatrixRef& /*X*/, const MatrixRef& /*Z*/, const MatrixRef& K_bar,
                  const Adjoint& into) const override {
     if (into.theta != nullptr) into.theta[0] += K_bar.sum();
-  }
-  void pull_back_diagonal(const MatrixRef& /*X*/, const VectorRef& k_bar,
-                          const Adjoint& into) const override {
-    if (into.theta != nullptr) into.theta[0] += k_bar.sum();
   }
 };
 

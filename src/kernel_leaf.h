@@ -95,6 +95,20 @@ class Leaf : public KernelNode {
   Dimensions dims_;
 };
 
+/// A leaf whose variance is the same everywhere: k(x, x) = σ².
+class UniformLeaf : public Leaf {
+ public:
+  using Leaf::Leaf;
+
+  void diagonal(const MatrixRef& /*X*/, Eigen::Ref<Vector> k) const final {
+    k.setConstant(scalar(kVariance));
+  }
+  void pull_back_diagonal(const MatrixRef& /*X*/, const VectorRef& k_bar,
+                          const Adjoint& into) const final {
+    if (into.theta != nullptr) into.theta[offset(kVariance)] += k_bar.sum();
+  }
+};
+
 // One factory for each family of formulas, each in a file of its own.
 NodePtr make_stationary(const LeafType& type, std::vector<Positive> fields, Dimensions dims);
 NodePtr make_periodic(const LeafType& type, std::vector<Positive> fields, Dimensions dims);

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t kPeriod = 2;
 
-class PeriodicLeaf final : public Leaf {
+class PeriodicLeaf final : public UniformLeaf {
  public:
-  using Leaf::Leaf;
+  using UniformLeaf::UniformLeaf;
 
   void evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix> K) const override {
     const Matrix x = in_periods(Z, X);
@@ -29,10 +29,6 @@ class PeriodicLeaf final : public Leaf {
         loops::se_value(s, rows, scalar(kVariance));
       });
     }
-  }
-
-  void diagonal(const MatrixRef& /*X*/, Eigen::Ref<Vector> k) const override {
-    k.setConstant(scalar(kVariance));
   }
 
   void pull_back(const MatrixRef& X, const MatrixRef& Z, const MatrixRef& K_bar,
@@ -72,11 +68,6 @@ class PeriodicLeaf final : public Leaf {
       into.theta[offset(kLengthscale)] += lengthscale_bar.sum();
     }
     into.theta[offset(kPeriod)] += log_period_bar * per_period;
-  }
-
-  void pull_back_diagonal(const MatrixRef& /*X*/, const VectorRef& k_bar,
-                          const Adjoint& into) const override {
-    if (into.theta != nullptr) into.theta[offset(kVariance)] += k_bar.sum();
   }
 
  private:

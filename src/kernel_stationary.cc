@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kAlpha = 2;
 
-class Stationary final : public Leaf {
+class Stationary final : public UniformLeaf {
  public:
-  using Leaf::Leaf;
+  using UniformLeaf::UniformLeaf;
 
   void evaluate(const MatrixRef& X, const MatrixRef& Z, Eigen::Ref<Matrix> K) const override {
     const Matrix x = in_lengthscales(Z, X);
@@ -30,10 +30,6 @@ class Stationary final : public Leaf {
         value(s, rows);
       });
     }
-  }
-
-  void diagonal(const MatrixRef& /*X*/, Eigen::Ref<Vector> k) const override {
-    k.setConstant(scalar(kVariance));
   }
 
   // With w = K̄ σ² dg/ds and δ_d = (x_d − z_d)/ℓ_d:  ∂s/∂ℓ_d = −2δ_d²/ℓ_d,  ∂s/∂x_d = 2δ_d/ℓ_d.
@@ -89,11 +85,6 @@ class Stationary final : public Leaf {
       *lengthscale_bar -= 2.0 * (by_dimension ? squares.sum() : isotropic) / scalar(kLengthscale);
     }
     if (kind() == LeafKind::rational_quadratic) into.theta[offset(kAlpha)] += alpha_bar;
-  }
-
-  void pull_back_diagonal(const MatrixRef& /*X*/, const VectorRef& k_bar,
-                          const Adjoint& into) const override {
-    if (into.theta != nullptr) into.theta[offset(kVariance)] += k_bar.sum();
   }
 
  private:

@@ -118,7 +118,7 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   const Sites sites = rows.weights.size() > 0 ? Sites(targets, rows.weights) : Sites(targets);
   Hyperparameters theta = model.options.start;
   if (model.options.find_kernel) {
-    theta.kernel = SquaredExponential{.lengthscale = std::sqrt(static_cast<double>(D))};
+    theta.kernel = ContinualGPOptions::default_kernel(D);
     theta = search_lengthscales(theta, X, sites);
   }
   OnlineBound bound(std::vector<const State*>{}, X, sites);
@@ -333,7 +333,8 @@ bool Observation::has_changed(const Checkpoint& model, const Pending& rows) cons
   const Index later = X.rows() - rows.known;
   return contradict(model.theta, X.topRows(rows.known), y.head(rows.known), X.bottomRows(later),
                     y.tail(later),
-                    kNatsForChange + kNatsARowForChange * static_cast<double>(later));
+                    kNatsForChange + kNatsARowForChange * static_cast<double>(later),
+                    should_stop_);
 }
 
 /// Where the batch lies in what the model predicts for it.

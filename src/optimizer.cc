@@ -276,17 +276,14 @@ class Minimizer {
   // Looks for a point of sufficient decrease where the slope has flattened (weak Wolfe conditions),
   // and leaves the lowest of sufficient decrease in best_. Weak ones suffice for sᵀy > 0, and
   // keep the bracket one-sided: lo always has room to descend to its right, hi lies beyond it.
-  // In one piece, long as it is: every branch moves the same bracket and decides what comes next.
   Search line_search(DirectionFrom origin) {
     best_ = current_;
-    const double start_value = current_.value;
-    const double start_slope = path_slope(current_);
+    const Sample start{0, current_.value, path_slope(current_)};
     const double t_max = options_.max_step / direction_.lpNorm<Eigen::Infinity>();
-    const double small = relative_tolerance();
     // Of these the first trial is all that is asked.
     const bool tentative =
         origin == DirectionFrom::carried_curvature || origin == DirectionFrom::probe;
-    Sample lo{0, start_value, start_slope};
+    Sample lo = start;
     Sample hi{infinity, infinity, infinity};
     bool wall = false;  // a trial has failed
     int level = 0;      // trials in a row that changed f by next to nothing
@@ -307,40 +304,22 @@ class Minimizer {
         continue;
       }
       const Sample sample{t, trial_.value, path_slope(trial_)};
-      const bool flat = sample.slope >= sufficient_curvature * start_slope;
       // Where the path is bent at the bounds its chord may point uphill; then any decrease will do.
       const double predicted = std::min(0.0, current_.gradient.dot(trial_.x - current_.x));
       if (sample.value >= lo.value ||
-          sample.value > start_value + sufficient_decrease * predicted) {
+          sample.value > start.value + sufficient_decrease * predicted) {
         if (tentative) {
           break;
         }
-        // A caller who does not care for such a change finds none between lo and here. It may be
-        // rounding error: an f that is ill-conditioned would have every trial spent on it. Some in
-        // a row, for one may be the same height by chance; more down the gradient, where the first
-        // trials can be far too long for a stiff direction and say nothing of the others.
-        const int enough = origin == DirectionFrom::gradient ? 6 : 2;
-        const bool no_change =
-            options_.absolute_value_tolerance > 0 &&
-            std::abs(sample.value - lo.value) <= options_.absolute_value_tolerance;
-        level = no_change ? level + 1 : 0;
-        if (no_change && lo.t > 0) {
-          return Search::decrease;
-        }
-        const bool rounding =
-            flat && -t * start_slope <= small && std::abs(sample.value - start_value) <= small;
-        if (origin == DirectionFrom::own_curvature && (level == enough || rounding)) {
-          return Search::stalled;
-        }
-        if (level == enough) {
-          return Search::failure;
+        if (const auto end = end_above(sample, lo, start, origin, level)) {
+          return *end;
         }
         hi = sample;
         t = interpolate(lo, hi);
         continue;
       }
       std::swap(best_, trial_);
-      if (flat) {
+      if (is_flat(sample, start)) {
         return Search::wolfe;
       }
       // Nearer to a wall the next trial would rather fail than flatten: to go on takes twice the
@@ -352,6 +331,33 @@ class Minimizer {
       lo = sample;
     }
     return lo.t > 0 ? Search::decrease : Search::failure;
+  }
+
+  static bool is_flat(const Sample& sample, const Sample& start) {
+    return sample.slope >= sufficient_curvature * start.slope;
+  }
+
+  // Whether a trial that is too high ends the search, and as what. Changes below the absolute
+  // tolerance count as no progress; they may be rounding error, on which an ill-conditioned f would
+  // spend every trial. `level` counts them in a row: two, for one may have the same height by
+  // chance; six down the gradient, where the first trials can be far too long for a stiff direction
+  // and say nothing of the others.
+  std::optional<Search> end_above(const Sample& high, const Sample& lo, const Sample& start,
+                                  DirectionFrom origin, int& level) const {
+    const int enough = origin == DirectionFrom::gradient ? 6 : 2;
+    const bool no_change = options_.absolute_value_tolerance > 0 &&
+                           std::abs(high.value - lo.value) <= options_.absolute_value_tolerance;
+    level = no_change ? level + 1 : 0;
+    if (no_change && lo.t > 0) {
+      return Search::decrease;
+    }
+    const double small = relative_tolerance();
+    const bool rounding = is_flat(high, start) && -high.t * start.slope <= small &&
+                          std::abs(high.value - start.value) <= small;
+    if (origin == DirectionFrom::own_curvature && (level == enough || rounding)) {
+      return Search::stalled;
+    }
+    return level == enough ? std::optional(Search::failure) : std::nullopt;
   }
 
   // `telling`: f changed by more than rounding, so that the change of the gradient is more too.

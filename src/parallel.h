@@ -11,9 +11,8 @@
 namespace ample {
 
 /// Calls job(piece) for piece = 0 … pieces−1, each exactly once, on at most `workers` threads (the
-/// caller's included). Pieces are dealt out in contiguous ranges; who is done with his own helps
-/// the others. One of several pieces that calls parallel_for itself runs all of that on its own
-/// thread.
+/// caller's included). Pieces are dealt out in contiguous ranges, and idle workers steal from
+/// others. Nested calls run serially.
 void parallel_for(Index pieces, int workers, const std::function<void(Index)>& job);
 
 /// Whether the caller is one of several pieces, so that it would gain nothing by cutting its work.

@@ -1,6 +1,9 @@
 #include "ample/reservoir.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
 
 #include "check.h"
 
@@ -14,6 +17,28 @@ std::uint64_t random_number(std::uint64_t seed, std::uint64_t n) {
   z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
   return z ^ (z >> 31U);
 }
+
+/// Rows of a sample, drawn one by one, each once.
+struct Draw {
+  const Reservoir& from;
+  Index rows_left;          // of those that were offered, as many as they count
+  std::vector<Index> left;  // of those that were kept
+
+  explicit Draw(const Reservoir& rows)
+      : from(rows),
+        rows_left(std::max(rows.size(), static_cast<Index>(rows.weight))),
+        left(static_cast<std::size_t>(rows.size())) {
+    std::iota(left.begin(), left.end(), Index{0});
+  }
+
+  Index next(std::uint64_t number) {
+    std::swap(left[number % left.size()], left.back());
+    const Index row = left.back();
+    left.pop_back();
+    --rows_left;
+    return row;
+  }
+};
 
 }  // namespace
 
@@ -59,6 +84,35 @@ void Reservoir::offer(const MatrixRef& X_new, const VectorRef& y_new, Index capa
     X.row(place) = X_new.row(i);
     y[place] = y_new[i];
   }
+}
+
+// Rows of the union are drawn one by one, without replacement: from one of the two with the
+// probability of its share of the rows that are left, and there any that was kept.
+Reservoir sample_of_both(const Reservoir& a, const Reservoir& b, Index capacity,
+                         std::uint64_t seed) {
+  AMPLE_ASSERT(capacity > 0 && (a.seen == 0 || b.seen == 0 || a.X.cols() == b.X.cols()));
+  std::array<Draw, 2> draws{Draw(a), Draw(b)};
+  Index size = std::min(capacity, draws[0].rows_left + draws[1].rows_left);
+  for (const Draw& draw : draws) {
+    if (draw.from.size() < draw.rows_left) size = std::min(size, draw.from.size());
+  }
+  Reservoir both{.X = Matrix(size, (a.seen > 0 ? a : b).X.cols()),
+                 .y = Vector(size),
+                 .seen = a.seen + b.seen,
+                 .fitted = std::max(a.fitted, b.fitted),
+                 .weight = a.weight + b.weight};
+  // Other numbers than those that chose the rows.
+  const std::uint64_t key = ~random_number(seed, static_cast<std::uint64_t>(both.seen));
+  for (Index i = 0; i < size; ++i) {
+    const auto n = 2 * static_cast<std::uint64_t>(i);
+    const auto left = static_cast<std::uint64_t>(draws[0].rows_left + draws[1].rows_left);
+    const auto which = static_cast<Index>(random_number(key, n) % left);
+    Draw& draw = draws[which < draws[0].rows_left ? 0 : 1];
+    const Index row = draw.next(random_number(key, n + 1));
+    both.X.row(i) = draw.from.X.row(row);
+    both.y[i] = draw.from.y[row];
+  }
+  return both;
 }
 
 }  // namespace ample

@@ -90,6 +90,7 @@ void write(Writer& out, const ContinualGPOptions& options) {
   }
   out.flag("search_start", options.search_start);
   out.flag("find_kernel", options.find_kernel);
+  out.flag("ard", options.ard);
   out.number("warm_up", options.warm_up);
   out.number("refit_rows", options.refit_rows);
   out.number("reservoir", options.reservoir);
@@ -360,6 +361,7 @@ ContinualGPOptions read_options(Reader& in, const std::optional<SelectionMethod>
   options.search_start = in.flag("search_start");
   if (format_version >= 2) {
     options.find_kernel = in.flag("find_kernel");
+    if (format_version >= 4) options.ard = in.flag("ard");
     options.warm_up = in.count("warm_up", Index{0}, kLargestCount);
     options.refit_rows = in.count("refit_rows", Index{0}, kLargestCount);
     options.reservoir = in.count("reservoir", Index{0}, kLargestCount);

@@ -122,8 +122,13 @@ constexpr double kNothing = 1e-3;
 class KernelSearch {
  public:
   KernelSearch(const Hyperparameters& start, const Matrix& X, const Vector& y, Roughness roughness,
-               const ShouldStop& should_stop)
-      : start_(start), X_(X), y_(y), roughness_(roughness), should_stop_(should_stop) {
+               Lengthscales lengthscales, const ShouldStop& should_stop)
+      : start_(start),
+        X_(X),
+        y_(y),
+        roughness_(roughness),
+        lengthscales_(lengthscales),
+        should_stop_(should_stop) {
     std::vector<Index> train;
     std::vector<Index> test;
     for (Index i = 0; i < y.size(); ++i) (i % 3 == 2 ? test : train).push_back(i);
@@ -142,8 +147,10 @@ class KernelSearch {
       try_from(Family::squared_exponential, "se", {1.0, {lengthscale}}, 0.1, 40, 0.0);
     }
     if (best_ && D > 1) {
-      try_from(Family::squared_exponential, "se, a lengthscale each",
-               shape_of(best_->theta.kernel, D), best_->theta.noise(), 60, 0.0);
+      const Hyperparameters one = best_->theta;
+      if (lengthscales_ == Lengthscales::each) consider_noise();  // what is to be beaten
+      try_from(Family::squared_exponential, "se, a lengthscale each", shape_of(one.kernel, D),
+               one.noise(), 60, 0.0);
     }
     if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
@@ -161,10 +168,11 @@ class KernelSearch {
 
  private:
   void consider_noise() {
+    best_.reset();
     TargetStatistics targets;
     targets.observe(y_train_);
     best_score_ = targets.log_density(y_test_) + kNatsToBeatNoise;
-    text_ = fmt::format("noise: {:.1f}", best_score_ - kNatsToBeatNoise);
+    if (text_.empty()) text_ = fmt::format("noise: {:.1f}", best_score_ - kNatsToBeatNoise);
   }
 
   /// Nothing to learn, as it seems: next to all of the variance is noise, and the model is open to
@@ -176,6 +184,7 @@ class KernelSearch {
 
   void try_from(Family family, const std::string& name, const Shape& shape, double noise,
                 int evaluations, double margin) {
+    if (should_stop_ && should_stop_()) return;  // with the best so far
     EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
                                    options(evaluations), nullptr, should_stop_);
     if (!fit.summary.usable()) return;
@@ -211,6 +220,7 @@ class KernelSearch {
   const Matrix& X_;
   const Vector& y_;
   Roughness roughness_;
+  Lengthscales lengthscales_;
   const ShouldStop& should_stop_;
   Matrix X_train_, X_test_;
   Vector y_train_, y_test_;
@@ -226,12 +236,13 @@ bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
 }
 
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
-                        Roughness roughness, const ShouldStop& should_stop) {
+                        Roughness roughness, Lengthscales lengthscales,
+                        const ShouldStop& should_stop) {
   constexpr Index kRows = 500;
   const auto every = thinned(X.rows(), kRows);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
-  return KernelSearch(start, some_X, some_y, roughness, should_stop).run();
+  return KernelSearch(start, some_X, some_y, roughness, lengthscales, should_stop).run();
 }
 
 }  // namespace ample

@@ -23,6 +23,8 @@ struct FoundKernel {
 
 /// Which kernels come into question: all, or the squared exponential alone.
 enum class Roughness { any, smooth };
+/// With one lengthscale for all inputs or one for each, whichever foresees better; or one for each.
+enum class Lengthscales { any, each };
 
 /// A kernel for standardised data of any kind: squared exponential, Matérn-5/2 or Matérn-3/2, with
 /// one lengthscale for all inputs or one for each. At most 500 rows are looked at; candidates are
@@ -31,7 +33,7 @@ enum class Roughness { any, smooth };
 /// to all for noise. The noise variance keeps the bounds of `start`.
 [[nodiscard]] FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X,
                                       const Vector& y, Roughness roughness,
-                                      const ShouldStop& should_stop);
+                                      Lengthscales lengthscales, const ShouldStop& should_stop);
 
 /// Whether next to all is taken for noise: a kernel is still to be found.
 [[nodiscard]] bool explains_nothing(const Hyperparameters& theta, const Matrix& X);

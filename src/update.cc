@@ -159,7 +159,7 @@ void Update::replay() {
 /// Where a model starts that has learnt nothing.
 void Update::begin(Roughness roughness) {
   if (options_.find_kernel) {
-    FoundKernel found = find_kernel(options_.start, X_, sites_.target, roughness, should_stop_);
+    FoundKernel found = find_kernel(options_.start, X_, sites_.target, roughness, lengthscales(), should_stop_);
     theta_ = std::move(found.theta);
     report_.found_kernel = std::move(found.comparison);
     curvature_ = {};
@@ -169,6 +169,10 @@ void Update::begin(Roughness roughness) {
   }
   own_old_.emplace(State::empty(theta_.kernel, theta_.noise(), X_.cols()));
   if (options_.reservoir > 0 && may_refit()) refit_to_reservoir();
+}
+
+Lengthscales Update::lengthscales() const {
+  return options_.ard ? Lengthscales::each : Lengthscales::any;
 }
 
 bool Update::may_refit() const {
@@ -187,8 +191,8 @@ void Update::refit_to_reservoir() {
   fitted_rows_ = reservoir_.size();
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
-    FoundKernel now =
-        find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any, should_stop_);
+    FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any,
+                                  lengthscales(), should_stop_);
     report_.found_kernel = std::move(now.comparison);
     curvature_ = {};
     return carry_to(now.theta);
@@ -203,11 +207,13 @@ void Update::refit_to_reservoir() {
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
+// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be larger, the rows of the past
+// know no more than those to come: they count σ²_old/σ² of what they did.
 void Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
   if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
-  State carried = bound.absorb();
-  own_old_.emplace(std::move(carried));
+  const double precision = old().noise_variance / theta.noise();
+  own_old_.emplace(temper(bound.absorb(), std::min(1.0, precision)));
   theta_ = theta;
 }
 
@@ -227,7 +233,7 @@ void Update::forget_by_evidence() {
       choose_past_weight();
     }
     if (report_.past_weight < 1.0 &&
-        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows())) {
+        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows(), should_stop_)) {
       // The rows hold. It is what was made of them, at another θ, that does not.
       report_.past_weight = 1.0;
       return relearn(past);

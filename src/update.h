@@ -53,6 +53,7 @@ class Update {
   void begin(Roughness roughness);
   [[nodiscard]] bool is_crowded() const;
   [[nodiscard]] bool may_refit() const;
+  [[nodiscard]] Lengthscales lengthscales() const;
   [[nodiscard]] bool reservoir_is_due() const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);

@@ -86,6 +86,17 @@ void about_predictions(const BatchReport& report, std::vector<std::string>& out)
   }
 }
 
+void about_forgetting(const Forgetting& forget, const BatchReport& report,
+                      std::vector<std::string>& out) {
+  // Time may have passed between batches, which is nobody's fault.
+  if (forget.rule != Forgetting::Rule::half_life || forget.by_time()) return;
+  if (report.past_weight >= 0.5) return;
+  out.push_back(fmt::format(
+      "a row of the past counts {:.3g} after this batch alone, which spans more than a half-life; "
+      "cut the data into shorter batches",
+      report.past_weight));
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const BatchReport& report,
@@ -96,6 +107,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
   if (!rows.base) about_scaling(rows, out);
   if (report.refitted) about_units(before.reservoir, out);
   about_predictions(report, out);
+  about_forgetting(before.options.forget, report, out);
   return out;
 }
 

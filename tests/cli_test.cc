@@ -71,7 +71,7 @@ class Cli : public testing::ProgramTest {
 TEST_F(Cli, VersionAndHelp) {
   EXPECT_EQ(succeed({"--version"}), std::string("ample ") + version() + "\n");
   EXPECT_NE(succeed({"--help"}).find("Exit codes"), std::string::npos);
-  for (const std::string command : {"fit", "update", "predict", "inspect"}) {
+  for (const std::string command : {"fit", "update", "predict", "inspect", "merge"}) {
     const std::string help = succeed({command, "--help"});
     EXPECT_NE(help.find("Example"), std::string::npos) << command;
     EXPECT_NE(help.find("ample " + command + " "), std::string::npos) << command;
@@ -580,6 +580,133 @@ TEST_F(Cli, CompressMakesAModelSmallerForTheNatsItSays) {
   EXPECT_EQ(run({"compress", "nothing.ample"}).code, 5);
 }
 
+TEST_F(Cli, MergeJoinsModelsThatBeganLikeOnePilot) {
+  store("pilot.csv", "x1,x2,y\n" + join(rows_, 0, 100));
+  store("a.csv", "x1,x2,y\n" + join(rows_, 100, 80));
+  // Columns are found by name, in any order.
+  std::string other = "y,x2,x1\n";
+  for (std::size_t i = 180; i < 300; ++i) {
+    const std::string& row = rows_[i];
+    const std::size_t first = row.find(',');
+    const std::size_t last = row.rfind(',');
+    other +=
+        row.substr(last + 1) + row.substr(first, last - first) + "," + row.substr(0, first) + "\n";
+  }
+  store("b.csv", other);
+  succeed({"fit", "pilot.csv", "--kernel", "se", "--save", "pilot.ample"});
+  for (const std::string shard : {"a", "b"}) {
+    succeed({"fit", shard + ".csv", "--like", "pilot.ample", "--fixed-hyperparameters", "--save",
+             shard + ".ample"});
+  }
+  const ContinualGP pilot = load((folder_ / "pilot.ample").string());
+  EXPECT_EQ(load((folder_ / "a.ample").string()).kernel(), pilot.kernel());
+
+  const json report = json::parse(succeed(
+      {"merge", "a.ample", "b.ample", "--save", "c.ample", "--json", "--report", "merge.json"}));
+  EXPECT_EQ(report.at("models"), 2);
+  EXPECT_EQ(report.at("rows"), 200);
+  EXPECT_EQ(report.at("largest"), 1);
+  EXPECT_EQ(report.at("carried_nats"), 0.0);
+  EXPECT_LE(report.at("pruned_nats").get<double>(), report.at("allowed_nats").get<double>());
+  EXPECT_EQ(json::parse(stored("merge.json")), report);
+  const ContinualGP merged = load((folder_ / "c.ample").string());
+  EXPECT_EQ(merged.rows_seen(), 200);
+  EXPECT_EQ(merged.size(), report.at("inducing"));
+  succeed({"predict", "c.ample", "data.csv"});
+  succeed({"update", "c.ample", "pilot.csv"});  // and it goes on
+
+  // Into one of the models, with hyperparameters fitted, and as a table.
+  const std::string table = succeed({"merge", "a.ample", "b.ample", "--save", "a.ample", "--fit",
+                                     "--max-inducing", "10", "--nats", "0"});
+  EXPECT_NE(table.find("10, before"), std::string::npos) << table;
+  const ContinualGP small = load((folder_ / "a.ample").string());
+  EXPECT_EQ(small.size(), 10);
+  EXPECT_EQ(small.rows_seen(), 200);
+  EXPECT_NE(small.kernel(), pilot.kernel());
+}
+
+TEST_F(Cli, MergeRefusesWhatDoesNotFit) {
+  store("a.csv", "x1,x2,y\n" + join(rows_, 0, 150));
+  store("b.csv", "x1,x2,y\n" + join(rows_, 150));
+  store("c.csv", "x2,x3,y\n" + join(rows_, 150));
+  for (const std::string shard : {"a", "b"}) {
+    succeed({"fit", shard + ".csv", "--kernel", "se", "--save", shard + ".ample"});
+  }
+  const std::string before = stored("a.ample");
+  const Result scalings = run({"merge", "a.ample", "b.ample", "--save", "a.ample"});
+  EXPECT_EQ(scalings.code, 2);
+  EXPECT_NE(scalings.err.find("merge: b.ample scales input 0 by mean"), std::string::npos)
+      << scalings.err;
+  EXPECT_EQ(stored("a.ample"), before);
+  fail({"merge", "a.ample", "a.ample", "--save", "m.ample"}, 2,
+       "MODEL is 'a.ample', the same file as 'a.ample', expected another");
+  fail({"merge", "a.ample", "b.ample", "--save", "m.ample", "--report", "a.ample"}, 2,
+       "--report is 'a.ample', the same file as MODEL, expected another");
+  succeed({"fit", "a.csv", "--kernel", "constant(100) + se", "--standardize", "none", "--save",
+           "d.ample"});
+  succeed({"fit", "c.csv", "--kernel", "constant(100) + se", "--standardize", "none", "--save",
+           "c.ample"});
+  fail({"merge", "d.ample", "c.ample", "--save", "m.ample"}, 2,
+       "c.ample has the columns x2, x3, y, expected x1, x2, y as d.ample");
+  EXPECT_EQ(run({"merge", "a.ample", "--save", "m.ample", "--nats", "-1"}).code, 2);
+  EXPECT_EQ(run({"merge", "a.ample", "--save", "m.ample", "--max-inducing", "0"}).code, 2);
+  EXPECT_EQ(run({"merge", "a.ample", "nothing.ample", "--save", "m.ample"}).code, 5);
+  EXPECT_EQ(run({"merge", "a.ample", "b.ample"}).code, 2);
+  EXPECT_EQ(run({"fit", "b.csv", "--like", "a.ample", "--kernel", "se"}).code, 2);
+  EXPECT_EQ(run({"fit", "b.csv", "--like", "nothing.ample"}).code, 5);
+  fail({"fit", "b.csv", "--like", "a.ample", "--save", "a.ample"}, 2,
+       "--save is 'a.ample', the same file as --like, expected another");
+  EXPECT_FALSE(fs::exists(folder_ / "m.ample"));
+}
+
+TEST_F(Cli, ForgettingIsAsAsked) {
+  const auto weights = [this](const Arguments& more) {
+    Arguments arguments{"fit", "data.csv", "--kernel", "se", "--batch-size", "100", "--report",
+                        "r.jsonl"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    succeed(arguments);
+    std::vector<double> found;
+    for (const std::string& line : lines_of(stored("r.jsonl"))) {
+      found.push_back(json::parse(line).at("past_weight"));
+    }
+    return found;
+  };
+  EXPECT_EQ(weights({}), (std::vector{1.0, 1.0, 1.0}));
+  EXPECT_EQ(weights({"--forget", "never"}), (std::vector{1.0, 1.0, 1.0}));
+  EXPECT_EQ(weights({"--forget", "200"}), (std::vector{1.0, std::sqrt(0.5), std::sqrt(0.5)}));
+  fail({"fit", "data.csv", "--forget", "sometimes"}, 2,
+       "--forget is 'sometimes', expected never, adaptive or a positive number of rows");
+  for (const char* wrong : {"0", "-5", "nan", "inf", "5x", "1e999"}) {
+    EXPECT_EQ(run({"fit", "data.csv", "--forget", wrong}).code, 2) << wrong;
+  }
+}
+
+TEST_F(Cli, TimeIsAColumn) {
+  std::string table = "t,x1,x2,y\n";
+  for (int i = 0; i < 300; ++i) {
+    table += fmt::format("{},{}\n", 1000 + 60 * (i / 100), rows_[static_cast<std::size_t>(i)]);
+  }
+  store("timed.csv", table);
+  succeed({"fit", "timed.csv", "--kernel", "se", "--batch-size", "100", "--forget", "60", "--time",
+           "t", "--save", "m.ample", "--report", "r.jsonl"});
+  const std::vector<std::string> lines = lines_of(stored("r.jsonl"));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(json::parse(lines[1]).at("past_weight"), 0.5);
+  EXPECT_EQ(json::parse(lines[1]).at("forgot"), "half-life");
+  EXPECT_EQ(json::parse(lines[1]).at("residuals").size(), 100U);
+  EXPECT_EQ(json::parse(succeed({"inspect", "m.ample", "--json"})).at("dimension"), 2);
+  // An update finds it again, by name; predictions do without.
+  store("later.csv", "y,t,x2,x1\n10,1240,0.5,0.5\n");
+  succeed({"update", "m.ample", "later.csv", "--report", "u.jsonl"});
+  EXPECT_EQ(json::parse(stored("u.jsonl")).at("past_weight"), 0.25);
+  store("new.csv", "x1,x2\n0,1\n");
+  EXPECT_EQ(lines_of(succeed({"predict", "m.ample", "new.csv"})).size(), 2U);
+  fail({"fit", "timed.csv", "--time", "t"}, 2,
+       "--time is given, expected --forget with a half-life in its units");
+  fail({"fit", "timed.csv", "--time", "y", "--target", "y", "--forget", "5"}, 2,
+       "--time: column 'y' is the target, expected another");
+}
+
 TEST_F(Cli, InspectListsPointsWithTheirPrices) {
   succeed({"fit", "data.csv", "--kernel", "se", "--save", "m.ample"});
   const json what = json::parse(succeed({"inspect", "m.ample", "--json", "--points"}));
@@ -603,7 +730,7 @@ TEST_F(Cli, InspectSaysWhatIsThere) {
            "matern52(variance=2 fixed, lengthscale=[1, 2])", "--selection", "cv", "--eta", "0.9",
            "--save", "m.ample", "--refit-every", "2", "--seed", "5"});
   const json what = json::parse(succeed({"inspect", "m.ample", "--json"}));
-  EXPECT_EQ(what.at("format_version"), 3);
+  EXPECT_EQ(what.at("format_version"), 4);
   EXPECT_EQ(what.at("ample_version"), version());
   EXPECT_EQ(what.at("checksum"), "ok");
   EXPECT_EQ(what.at("file_bytes"), stored("m.ample").size());

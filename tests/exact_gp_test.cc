@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 
@@ -56,8 +57,6 @@ ExactGP conditioned(const Kernel& kernel, double noise_variance, const Batch& ba
   gp.condition(batch.X, batch.y);
   return gp;
 }
-
-class EveryKernel : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKernel, EvidenceIsTheTextbooks) {
   for (const Index D : {1, 3, 19}) {
@@ -115,9 +114,6 @@ TEST_P(EveryKernel, PredictionsAreTheTextbooks) {
   EXPECT_EQ(observation.mean, function.mean);
   EXPECT_LT(relative_error(observation.variance, expected.variance.array() + 0.1), 1e-9);
 }
-
-INSTANTIATE_TEST_SUITE_P(ExactGP, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
 
 TEST(ExactGP, QueriesInBlocksAreQueriesOneByOne) {
   const Batch batch = random_batch(50, 2, 5);

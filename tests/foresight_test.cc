@@ -50,6 +50,18 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   Batch outliers = rows(-3.0, 0.0, 1.0);
   for (Index i = 0; i < 100; i += 25) outliers.y[i] += 3.0;
   EXPECT_FALSE(contradicts(outliers));
+  // Asked before each of ten exact models, it goes on with none of them.
+  int asked = 0;
+  const Batch changed = rows(-3.0, 0.0, -1.0);
+  const auto after = [&](int most) {
+    asked = 0;
+    return contradict(theta, past.X, past.y, changed.X, changed.y, 3.0,
+                      [&] { return ++asked > most; });
+  };
+  EXPECT_FALSE(after(3));
+  EXPECT_EQ(asked, 4);
+  EXPECT_TRUE(after(10));
+  EXPECT_EQ(asked, 10);
   // One row has no other to be foreseen from.
   EXPECT_FALSE(contradict(theta, past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
 }

@@ -1,15 +1,20 @@
 // Tempered states against their laws, and the evidence of a batch after them against textbook code.
 #include "ample/forgetting.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "ample/continual_gp.h"
 #include "ample/optimum.h"
 #include "ample/posterior.h"
 #include "ample/pruning.h"
+#include "ample/reservoir.h"
+#include "ample/snapshot.h"
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -18,8 +23,6 @@ namespace ample {
 namespace {
 
 using naive::invert;
-using naive::Layout;
-using naive::make_twin;
 using naive::QuadMatrix;
 using naive::Twin;
 using testing::absorbed;
@@ -32,21 +35,15 @@ using testing::state_after;
 constexpr double kNoise = 0.05;
 const std::initializer_list<double> kGammas = {1.0, 0.8, 0.5, 0.2, 0.05, 0.001, 0.0};
 
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Twin twin() { return make_twin(GetParam(), 2, Layout::ard); }
-  [[nodiscard]] static State state(Index M = 9) {
-    const State first = state_after(twin().kernel, kNoise, random_batch(30, 2, 11), M);
-    return absorbed(first, random_batch(25, 2, 12), first.Z);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
+State learnt(const Kernel& kernel, Index M = 9) {
+  const State first = state_after(kernel, kNoise, random_batch(30, 2, 11), M);
+  return absorbed(first, random_batch(25, 2, 12), first.Z);
+}
 
 // --- temper ------------------------------------------------------------------------------------
 
 TEST_P(EveryKernel, TemperingByOneChangesNothing) {
-  const State s = state();
+  const State s = learnt(kernel());
   const State same = temper(s, 1.0);
   EXPECT_EQ(same.A, s.A);
   EXPECT_EQ(same.c, s.c);
@@ -55,7 +52,7 @@ TEST_P(EveryKernel, TemperingByOneChangesNothing) {
 }
 
 TEST_P(EveryKernel, TemperingByZeroIsTheEmptyEvidence) {
-  const State none = temper(state(), 0.0);
+  const State none = temper(learnt(kernel()), 0.0);
   EXPECT_EQ(none.F, 0.0);
   EXPECT_EQ(none.size(), 9);
   EXPECT_LE(prices(none).maxCoeff(), 1e-14);
@@ -66,7 +63,7 @@ TEST_P(EveryKernel, TemperingByZeroIsTheEmptyEvidence) {
 }
 
 TEST_P(EveryKernel, TemperingTwiceMultiplies) {
-  const State s = state();
+  const State s = learnt(kernel());
   const State twice = temper(temper(s, 0.5), 0.3);
   const State once = temper(s, 0.15);
   EXPECT_LE(relative_error(twice.A, once.A), 1e-14);
@@ -105,7 +102,7 @@ double textbook_evidence(const Twin& twin, const State& s, double gamma, const B
 }
 
 TEST_P(EveryKernel, EvidenceIsTheLogDensityUnderTheTemperedModel) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Batch batch = random_batch(12, 2, 21);
   const auto evidence = TemperedEvidence::of(s, batch.X, batch.y);
   ASSERT_TRUE(evidence);
@@ -157,6 +154,131 @@ TEST(Forgetting, RefusesWhatMakesNoSense) {
             "TemperedEvidence: gamma is -0.1, but must be from 0 to 1");
   EXPECT_EQ(message_of([&] { (void)TemperedEvidence::of(s, batch.X, Vector(4)); }),
             "TemperedEvidence: y has 4 rows, but must have 5 (the rows of X)");
+}
+
+// --- a half-life -------------------------------------------------------------------------------
+
+TEST(Forgetting, HalfAfterAHalfLife) {
+  const Forgetting forget = Forgetting::after_rows(100.0);
+  EXPECT_EQ(forget.weight_after(0.0), 1.0);
+  EXPECT_EQ(forget.weight_after(100.0), 0.5);
+  EXPECT_NEAR(forget.weight_after(30.0) * forget.weight_after(70.0), 0.5, 1e-15);
+  EXPECT_EQ(Forgetting::never().weight_after(1e9), 1.0);
+  EXPECT_EQ(Forgetting::adaptive().weight_after(1e9), 1.0);
+}
+
+TEST(Forgetting, RefusesWhatIsNoHalfLife) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double h : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
+    ContinualGPOptions options;
+    options.forget = Forgetting::after_rows(h);
+    EXPECT_NE(message_of([&] { ContinualGP gp(options); }).find("half-life"), std::string::npos);
+  }
+}
+
+/// A model with everything held but what it remembers.
+ContinualGPOptions held(const Forgetting& forget) {
+  ContinualGPOptions options;
+  options.start = {.kernel = SquaredExponential{.lengthscale = 1.0}, .noise_variance = 0.05};
+  options.refit_every = 0;
+  options.forget = forget;
+  return options;
+}
+
+TEST(Forgetting, AHalfLifeTempersThePastBeforeEachBatch) {
+  const Batch first = random_batch(40, 2, 31);
+  const Batch second = random_batch(20, 2, 32);
+  ContinualGP gp(held(Forgetting::after_rows(20.0)));
+  gp.observe(first.X, first.y);
+  const State past = gp.predictor()->state();
+  const BatchReport r = gp.observe(second.X, second.y);
+  EXPECT_EQ(r.past_weight, 0.5);
+  EXPECT_EQ(r.forgot, "half-life");
+  const State now = gp.predictor()->state();
+  const State expected = absorbed(temper(past, 0.5), second, now.Z);
+  EXPECT_LE(relative_error(now.A.norm(), expected.A.norm()), 1e-10);
+  EXPECT_LE((now.c - expected.c).norm(), 1e-8 * expected.c.norm());
+  // The targets count alike: 40 rows for half, 20 in full.
+  EXPECT_EQ(gp.checkpoint()->targets.weight, 40.0);
+  EXPECT_EQ(gp.rows_seen(), 60);
+  // Control: without forgetting, the past is whole.
+  ContinualGP whole(held(Forgetting::never()));
+  whole.observe(first.X, first.y);
+  EXPECT_EQ(whole.observe(second.X, second.y).past_weight, 1.0);
+  EXPECT_EQ(whole.checkpoint()->targets.weight, 60.0);
+}
+
+TEST(Forgetting, TimeIsThatOfTheBatches) {
+  const Batch rows = random_batch(10, 2, 33);
+  ContinualGP gp(held(Forgetting::after_time(60.0)));
+  const auto observe = [&](double time) {
+    return gp.observe(rows.X, rows.y, {.time = time}).past_weight;
+  };
+  observe(1000.0);
+  EXPECT_EQ(observe(1060.0), 0.5);
+  EXPECT_EQ(observe(1060.0), 1.0);
+  EXPECT_EQ(observe(1000.0), 1.0);  // late rows do not turn the clock back
+  EXPECT_EQ(observe(1180.0), 0.25);
+  EXPECT_NE(message_of([&] { gp.observe(rows.X, rows.y); }).find("no time is given"),
+            std::string::npos);
+  ContinualGP other(held(Forgetting::after_rows(60.0)));
+  EXPECT_NE(message_of([&] { other.observe(rows.X, rows.y, {.time = 1.0}); }).find("left out"),
+            std::string::npos);
+}
+
+TEST(Forgetting, IsSavedWithTheModel) {
+  const Batch rows = random_batch(30, 2, 34);
+  ContinualGP gp(held(Forgetting::after_time(60.0)));
+  gp.observe(rows.X, rows.y, {.time = 5.0});
+  gp.observe(rows.X, rows.y, {.time = 35.0});
+  ContinualGP again = from_bytes(to_bytes(gp));
+  EXPECT_EQ(again.checkpoint()->options.forget, gp.checkpoint()->options.forget);
+  EXPECT_EQ(again.observe(rows.X, rows.y, {.time = 95.0}).past_weight,
+            gp.observe(rows.X, rows.y, {.time = 95.0}).past_weight);
+  EXPECT_EQ(again.checkpoint()->targets.weight, gp.checkpoint()->targets.weight);
+  EXPECT_EQ(again.predict(rows.X).mean, gp.predict(rows.X).mean);
+}
+
+/// M at the end of a stream whose places wander.
+Index size_after_wandering(const Forgetting& forget, int batches) {
+  ContinualGPOptions options;
+  options.start.kernel = SquaredExponential{};
+  options.prune = 0.05;
+  options.forget = forget;
+  ContinualGP gp(options);
+  Random random(35);
+  for (int b = 0; b < batches; ++b) {
+    Batch batch{random.uniform(30, 1, b, b + 2.0), Vector(30)};
+    for (Index i = 0; i < 30; ++i) batch.y[i] = std::sin(batch.X(i, 0)) + 0.1 * random.normal();
+    gp.observe(batch.X, batch.y);
+  }
+  return gp.size();
+}
+
+TEST(Forgetting, WithPruningAModelOfAWanderingStreamStaysSmall) {
+  const auto grown = [](const Forgetting& forget) {
+    return static_cast<double>(size_after_wandering(forget, 160)) /
+           static_cast<double>(size_after_wandering(forget, 80));
+  };
+  EXPECT_LT(grown(Forgetting::after_rows(60.0)), 1.25);
+  EXPECT_GT(grown(Forgetting::never()), 1.6);
+}
+
+TEST(Forgetting, AReservoirKeepsTheLatestRowsLonger) {
+  Reservoir rows;
+  Index old_rows = 0;
+  for (Index b = 0; b < 40; ++b) {
+    const Matrix X = Matrix::Constant(50, 1, static_cast<double>(b));
+    rows.forget(Forgetting::after_rows(200.0).weight_after(50.0), 1);
+    rows.offer(X, Vector::Zero(50), 500, 1);
+  }
+  // All count 50/(1 − 2^(−1/4)) = 314 rows, a tenth of them for the 13 oldest half-lives.
+  EXPECT_NEAR(rows.weight, 314.0, 1.0);
+  EXPECT_LE(rows.size(), 315);
+  EXPECT_GE(rows.size(), 250);
+  for (Index i = 0; i < rows.size(); ++i) old_rows += rows.X(i, 0) < 27.0 ? 1 : 0;
+  EXPECT_LT(old_rows, rows.size() / 5);
+  EXPECT_GT(old_rows, 0);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "ample/bound.h"
 #include "ample/greedy_search.h"
 #include "ample/selection.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -117,15 +118,6 @@ Compared compare(Parts& parts, Index steps, bool keep_covariance) {
   }
   return all;
 }
-
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Kernel kernel(Index D) {
-    return naive::make_twin(GetParam(), D, naive::Layout::ard).kernel;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
 
 TEST_P(EveryKernel, AGainIsTheStepOfTheBound) {
   for (const Index D : {1, 3}) {

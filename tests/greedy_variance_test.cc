@@ -11,6 +11,7 @@
 
 #include "linalg.h"
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -39,13 +40,6 @@ Vector conditional_variance(const Twin& k, const Matrix& pool, const Matrix& Z, 
 Matrix taken_rows(const GreedyVariance& greedy, const Matrix& pool) {
   return pool(greedy.taken(), Eigen::all);
 }
-
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Twin twin() { return naive::make_twin(GetParam(), 2, naive::Layout::ard); }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
 
 /// Takes `steps` points and checks each choice and all residuals against scratch.
 void expect_greedy(const Twin& k, GreedyVariance& greedy, const Matrix& pool, const Matrix& Z,

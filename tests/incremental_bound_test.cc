@@ -16,6 +16,7 @@
 #include "protocol.h"
 #include "support/check_gradient.h"
 #include "support/data.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -115,15 +116,6 @@ void expect_equal(const Compared& c, Index at_least) {
   EXPECT_GE(c.steps, at_least);
   EXPECT_GT(c.control, 10.0 * kTolerance);
 }
-
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Kernel kernel(Index D) {
-    return naive::make_twin(GetParam(), D, naive::Layout::ard).kernel;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
 
 TEST_P(EveryKernel, EqualsTheDirectBoundInTheFirstBatch) {
   for (const Index D : {1, 3, 19}) {

@@ -10,6 +10,7 @@
 
 #include "ample/threads.h"
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -18,8 +19,6 @@ namespace ample {
 namespace {
 
 using naive::invert;
-using naive::Layout;
-using naive::make_twin;
 using naive::QuadMatrix;
 using naive::theta_of;
 using naive::Twin;
@@ -31,13 +30,6 @@ using testing::stacked;
 using testing::state_after;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static Twin twin(Index D) { return make_twin(GetParam(), D, Layout::ard); }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
 
 Posterior example(Index D = 2, Index N = 30, Index M = 12) {
   return Posterior(state_after(Matern52{1.3, 0.8}, 0.05, random_batch(N, D, 1), M));

@@ -14,6 +14,7 @@
 #include "ample/posterior.h"
 #include "ample/threads.h"
 #include "support/check_gradient.h"
+#include "support/every_kernel.h"
 #include "support/naive.h"
 #include "support/random.h"
 #include "support/streams.h"
@@ -23,8 +24,6 @@ namespace {
 
 using naive::Inverse;
 using naive::invert;
-using naive::Layout;
-using naive::make_twin;
 using naive::Quad;
 using naive::QuadMatrix;
 using testing::absorbed;
@@ -127,24 +126,15 @@ Points points_of(const std::vector<Removal>& removed) {
 }
 
 /// Two batches, so that A is no longer that of data at the inducing points.
-State learnt(const Kernel& kernel, Index M, Index D = 2, double noise_variance = 0.05) {
+State learnt(const Kernel& kernel, Index M = 10, Index D = 2, double noise_variance = 0.05) {
   const State first = state_after(kernel, noise_variance, random_batch(30, D, 11), M);
   return absorbed(first, random_batch(25, D, 12), first.Z);
 }
 
-class EveryKernel : public ::testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static State state(Index M = 10) {
-    return learnt(make_twin(GetParam(), 2, Layout::ard).kernel, M);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, ::testing::ValuesIn(naive::kernel_names()),
-                         [](const auto& test) { return test.param; });
-
 // --- Prices (18) -------------------------------------------------------------------------------
 
 TEST_P(EveryKernel, APriceIsWhatTheBoundLoses) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Vector price = prices(s);
   ASSERT_EQ(price.size(), s.size());
   EXPECT_GE(price.minCoeff(), 0.0);
@@ -157,7 +147,7 @@ TEST_P(EveryKernel, APriceIsWhatTheBoundLoses) {
 }
 
 TEST_P(EveryKernel, PricesFollowTheirPoints) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Batch first = random_batch(30, 2, 11);
   const Points order = Random(5).permutation(s.size());
   const Matrix Z = s.Z(order, Eigen::all);
@@ -184,7 +174,7 @@ TEST(Prices, OfAModelThatHasSeenNothingAreZero) {
 // --- Removal (19) ------------------------------------------------------------------------------
 
 TEST_P(EveryKernel, InSequenceIsAtOnce) {
-  const State s = state();
+  const State s = learnt(kernel());
   for (const Index left : {7, 4, 1, 0}) {
     const Pruned pruned = prune(s, {.points = left});
     const Points gone = points_of(pruned.removed);
@@ -200,7 +190,7 @@ TEST_P(EveryKernel, InSequenceIsAtOnce) {
 }
 
 TEST_P(EveryKernel, EveryStepTakesTheCheapestOfWhatIsLeft) {
-  const State s = state();
+  const State s = learnt(kernel());
   Points gone;
   for (const Removal& removal : removal_order(s)) {
     const Points rest = others(s, gone);
@@ -219,7 +209,7 @@ TEST_P(EveryKernel, EveryStepTakesTheCheapestOfWhatIsLeft) {
 }
 
 TEST_P(EveryKernel, WhatIsLeftIsTheStateThatTheBoundLeaves) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Points gone{1, 4, 8};
   const State left = without_points(s, gone);
   const Textbook textbook(s, others(s, gone));
@@ -242,7 +232,7 @@ TEST_P(EveryKernel, WhatIsLeftIsTheStateThatTheBoundLeaves) {
 }
 
 TEST_P(EveryKernel, APrunedStateGoesOnLikeTheOneThatTheBoundLeaves) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Points gone{0, 5};
   const State left = without_points(s, gone);
   const State expected = absorbed(s, Batch{Matrix(0, 2), Vector(0)}, left.Z, s.jitter);
@@ -260,14 +250,14 @@ TEST_P(EveryKernel, APrunedStateGoesOnLikeTheOneThatTheBoundLeaves) {
 // --- The guarantee -----------------------------------------------------------------------------
 
 TEST_P(EveryKernel, NatsAreTheDivergenceOfTheResultFromTheStart) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Pruned pruned = prune(s, {.points = 6});
   const Textbook textbook(s, others(s, points_of(pruned.removed)));
   EXPECT_LE(relative_error(pruned.nats, textbook.divergence()), 1e-10);
 }
 
 TEST_P(EveryKernel, PredictionsDifferByNoMoreThanTheNatsPaid) {
-  const State s = state();
+  const State s = learnt(kernel());
   const Matrix queries = Random(8).normal(6, 2);
   for (const Index left : {8, 5, 2}) {
     const Pruned pruned = prune(s, {.points = left});
@@ -288,7 +278,7 @@ TEST_P(EveryKernel, PredictionsDifferByNoMoreThanTheNatsPaid) {
 // --- Limits ------------------------------------------------------------------------------------
 
 TEST_P(EveryKernel, NoBudgetChangesNothing) {
-  const State s = state();
+  const State s = learnt(kernel());
   for (const PruneLimits limits : {PruneLimits{.nats = 0.0}, PruneLimits{.points = s.size()},
                                    PruneLimits{.nats = 0.0, .points = 2}}) {
     const Pruned pruned = prune(s, limits);

@@ -317,6 +317,31 @@ TEST(Deadlines, LetWorkThatListensEndByItself) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+// Left alone, the search would end with a line in the report.
+TEST_F(Reliability, ASignalEndsTheSearchForAKernel) {
+  testing::Random random(2);
+  constexpr Index kColumns = 100;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) {
+    const Vector x = random.normal(kColumns);
+    for (Index d = 0; d < kColumns; ++d) text += fmt::format("{:.6f},", x[d]);
+    text += fmt::format("{:.6f}\n", std::sin(x[0]) + std::cos(2.0 * x[1]) + 0.1 * random.normal());
+  }
+  store("wide.csv", text);
+  for (const int wait : {0, 100, 300}) {
+    fs::remove(folder_ / "r.jsonl");
+    Program program(folder_, {"fit", "wide.csv", "--batch-size", "1000", "--threads", "1",
+                              "--report", "r.jsonl", "--save", "s.ample"});
+    wait_until([&] { return fs::exists(folder_ / "r.jsonl"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+    program.signal(SIGTERM);
+    const Result result = program.wait();
+    EXPECT_EQ(result.code, 128 + SIGTERM);
+    EXPECT_EQ(result.err, "ample fit: stopped by a signal after 0 batches of 0 rows\n");
+    EXPECT_EQ(stored("r.jsonl"), "");
+  }
+}
+
 TEST_F(Reliability, APipeWithoutAWriterCanBeInterrupted) {
   fit();
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);

@@ -265,7 +265,7 @@ TEST_F(Snapshots, NotesAndVersionsComeBack) {
   save(small_model(), path_, notes);
   const Snapshot snapshot = load_snapshot(path_);
   EXPECT_EQ(snapshot.notes, notes);
-  EXPECT_EQ(snapshot.format_version, 3);
+  EXPECT_EQ(snapshot.format_version, 4);
   EXPECT_EQ(snapshot.ample_version, version());
   EXPECT_THROW(save(small_model(), path_, {{"bad", "\xFF"}}), std::invalid_argument);
   EXPECT_EQ(load_snapshot(path_).notes, notes);
@@ -350,7 +350,7 @@ TEST_F(Snapshots, AFileWithoutWhatCameLaterLoadsAndGoesOn) {
   file.tensors.erase("L_D");
   file.tensors.erase("w");
   for (const char* option :
-       {"find_kernel", "warm_up", "refit_rows", "refit_seconds", "reservoir", "forget",
+       {"find_kernel", "ard", "warm_up", "refit_rows", "refit_seconds", "reservoir", "forget",
         "forget.clock", "forget.half_life", "prune", "targets.weight", "fitted_rows"}) {
     file.metadata.erase(option);
   }
@@ -443,7 +443,7 @@ TEST_F(Snapshots, EveryTextIsChecked) {
   };
   EXPECT_EQ(with("note.x", "y"), "");  // so what is wrong below is what the test changed
   EXPECT_EQ(with("format", "other"), "the format is 'other', expected ample-model");
-  EXPECT_EQ(with("format_version", "4").substr(0, 16), "format version 4");
+  EXPECT_EQ(with("format_version", "5").substr(0, 16), "format version 5");
   EXPECT_EQ(with("format_version", "0"),
             "format_version is '0', expected a number from 1 to 2147483647");
   EXPECT_NE(with("kernel", "se(").find("kernel: "), std::string::npos);

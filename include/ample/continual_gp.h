@@ -55,6 +55,9 @@ struct ContinualGPOptions {
   /// `start` only the bounds of the noise variance are then used.
   bool find_kernel = false;
 
+  /// Of the kernels that come into question then, only those with a lengthscale for each input.
+  bool ard = false;
+
   /// Rows that are held before the model begins, so that scaling and start do not hang on a handful
   /// of them. Until then predictions come from an exact model of the rows held. 0: the first batch
   /// begins, whatever its size.
@@ -111,6 +114,10 @@ struct ContinualGPOptions {
   /// given. Data are standardised, the kernel is found, hyperparameters come from a reservoir of
   /// 1000 rows.
   [[nodiscard]] static ContinualGPOptions out_of_the_box();
+
+  /// Where to begin if no kernel is given and none is to be found: a squared exponential for D
+  /// standardised inputs, whose points are about √D apart.
+  [[nodiscard]] static Kernel default_kernel(Index D);
 
   /// Throws std::invalid_argument for a value out of range. The model's constructors call it.
   void validate() const;

@@ -30,4 +30,9 @@ struct Reservoir {
   void forget(double gamma, std::uint64_t seed);
 };
 
+/// A sample of at most `capacity` of all rows that were offered to either, each row of the union
+/// being equally likely to be in it. It is smaller where one of them kept fewer of its rows.
+[[nodiscard]] Reservoir sample_of_both(const Reservoir& a, const Reservoir& b, Index capacity,
+                                       std::uint64_t seed);
+
 }  // namespace ample

@@ -11,8 +11,8 @@
 >>> mean, variance = gp.predict(np.zeros((1, 2)))
 
 ``ContinualGPRegressor`` is the same model as a scikit-learn estimator, ``OnlineGPRegressor`` learns
-one observation at a time as River's models do, and ``ample.plot`` draws with Matplotlib; each needs
-its library only when it is used.
+one observation at a time as River's models do, ``ample.dask`` and ``ample.spark`` learn on clusters, and
+``ample.plot`` draws with Matplotlib; each needs its library only when it is used.
 """
 
 import importlib
@@ -33,6 +33,7 @@ from ._ample import (
     ExactGP,
     FixedGradient,
     FixedGreedy,
+    Forgetting,
     Greedy,
     JointPrediction,
     Kernel,
@@ -40,6 +41,7 @@ from ._ample import (
     Matern12,
     Matern32,
     Matern52,
+    MergeReport,
     MinimizeSummary,
     ModelFileError,
     TargetStatistics,
@@ -63,6 +65,7 @@ from ._ample import (
     Vips,
     calibration_curve,
     coverage,
+    empty_like,
     from_bytes,
     interval_width,
     load,
@@ -80,21 +83,24 @@ from ._ample import (
     threads,
     version,
 )
+from ._merge import merge
 from ._stopping import GreedyUntil
 from ._warnings import AmpleWarning
 
 __version__ = version()
 
 if TYPE_CHECKING:
-    from . import plot
+    from . import dask, plot, spark
     from ._river import OnlineGPRegressor
     from ._sklearn import ContinualGPRegressor
 
-# Loaded on first use: scikit-learn, River and Matplotlib are optional and slow to import.
+# Loaded on first use: the libraries that these need are optional and slow to import.
 _LAZY = {
     "ContinualGPRegressor": ("ample._sklearn", "ContinualGPRegressor"),
     "OnlineGPRegressor": ("ample._river", "OnlineGPRegressor"),
+    "dask": ("ample.dask", None),
     "plot": ("ample.plot", None),
+    "spark": ("ample.spark", None),
 }
 
 
@@ -115,13 +121,14 @@ def __dir__() -> list[str]:
 __all__ = [
     "AmpleWarning", "ArcCosine", "BatchReport", "BoundGradient", "Calibration",
     "Compression", "ConditionalVariance", "Constant", "ContinualGP", "ContinualGPRegressor", "EvidenceGradient",
-    "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Greedy", "GreedyUntil",
-    "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "MinimizeSummary",
+    "ExactEvidence", "ExactGP", "FixedGradient", "FixedGreedy", "Forgetting", "Greedy",
+    "GreedyUntil", "JointPrediction", "Kernel", "Linear", "Matern12", "Matern32", "Matern52",
+    "MergeReport", "MinimizeSummary",
     "ModelFileError", "NumericalError", "Oips", "OnlineBound", "OnlineGPRegressor", "Parameter",
     "Periodic", "Polynomial", "Positive", "Posterior", "Prediction", "PredictionGradient",
     "RationalQuadratic", "Scaling", "Selection", "SelectionMethod", "SelectionProblem",
     "SquaredExponential", "State", "TargetStatistics", "Vips", "__version__", "calibration_curve",
-    "coverage", "from_bytes", "interval_width", "load", "load_notes", "mae", "nlpd", "normal_cdf",
-    "normal_quantile", "optimum", "out_of_the_box", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
+    "coverage", "empty_like", "from_bytes", "interval_width", "load", "load_notes", "mae", "merge", "nlpd",
+    "normal_cdf", "normal_quantile", "optimum", "out_of_the_box", "plot", "r2", "relative_to_exact", "rmse", "set_threads",
     "threads", "version",
 ]

@@ -367,6 +367,76 @@ class BatchReport:
 
     def __repr__(self) -> str: ...
 
+class MergeReport:
+    """
+    What a merge did. Values in nats are in the models' own, scaled units.
+
+    ``largest`` is the model, counted from 0, that the merged one has its options of; ``rows_learnt`` are
+    rows that models still held and that were learnt anew; ``inducing_before`` counts the points of all
+    models, ``inducing_union`` those that differ. ``carried_nats`` is what the models lose at a theta that
+    is not their own, ``pruned_nats`` what removing points cost, of the ``allowed_nats``.
+    """
+
+    @property
+    def models(self) -> int: ...
+
+    @property
+    def largest(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def rows_learnt(self) -> int: ...
+
+    @property
+    def inducing_before(self) -> int: ...
+
+    @property
+    def inducing_union(self) -> int: ...
+
+    @property
+    def inducing(self) -> int: ...
+
+    @property
+    def carried_nats(self) -> float: ...
+
+    @property
+    def bound(self) -> float: ...
+
+    @property
+    def allowed_nats(self) -> float: ...
+
+    @property
+    def pruned_nats(self) -> float: ...
+
+    @property
+    def kernel(self) -> str: ...
+
+    @property
+    def noise_variance(self) -> float: ...
+
+    @property
+    def jitter(self) -> float: ...
+
+    @property
+    def fitted(self) -> bool: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def fit(self) -> MinimizeSummary: ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the details of the fit, for a table."""
+
+    def __getstate__(self) -> tuple[Any, ...]: ...
+
+    def __setstate__(self, arg: tuple[Any, ...], /) -> None: ...
+
+    def __repr__(self) -> str: ...
+
 class State:
     """
     What a model remembers of all the data it has seen; docs/derivation.md §2.
@@ -771,6 +841,12 @@ class ContinualGP:
 
     def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, find_kernel: bool = False, warm_up: int = 0, refit_rows: int = 0, reservoir: int = 0, weigh_past: bool = False, prune: float = 0.0, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
+    @staticmethod
+    def default_kernel(dimension: int) -> Kernel:
+        """
+        Where to begin without a kernel of one's own: a squared exponential for standardised inputs, whose points are about √dimension apart.
+        """
+
     def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None, max_seconds: float | None = None) -> BatchReport:
         """
         Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one measured with half the noise variance. A fit ends after ``max_seconds``, with the best hyperparameters so far.
@@ -865,6 +941,15 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
+
+def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None) -> tuple[ContinualGP, MergeReport]:
+    """What ample.merge() calls."""
+
+def empty_like(pilot: ContinualGP, *, fixed_hyperparameters: bool = False) -> ContinualGP:
+    """
+    A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
+    several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+    """
 
 def out_of_the_box() -> dict[str, object]:
     """

@@ -8,7 +8,6 @@ from ._ample import (
     ContinualGP,
     Kernel,
     SelectionMethod,
-    SquaredExponential,
     Vips,
     out_of_the_box,
 )
@@ -26,6 +25,9 @@ _PARAMETERS = (
     "fixed_hyperparameters",
     "max_evaluations",
     "reservoir",
+    "forget",
+    "prune",
+    "ard",
     "random_state",
     "seed",
 )
@@ -53,15 +55,22 @@ def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     automatic = kernel is None or (isinstance(kernel, str) and kernel == "auto")
     as_it_comes = automatic and not fixed
     if automatic:
-        # On standardised inputs, points in D dimensions are about √D apart.
-        kernel = SquaredExponential(lengthscale=dimension**0.5)
+        kernel = ContinualGP.default_kernel(dimension)
     if as_it_comes:
         options = dict(out_of_the_box())
         del options["selection"], options["standardize"]
     if isinstance(kernel, str):
         kernel = Kernel(kernel)
-    if estimator.reservoir is not None:
-        options["reservoir"] = estimator.reservoir
+    for name in ("reservoir", "forget", "prune"):
+        if (value := getattr(estimator, name)) is not None:
+            options[name] = value
+    if estimator.ard:
+        if not as_it_comes:
+            raise ValueError(
+                "ard is True, but is only for a kernel that is found: with a kernel of your own, give it a "
+                "lengthscale for each input"
+            )
+        options["ard"] = True
     if estimator.refit_every < 1:
         raise ValueError(
             f"refit_every is {estimator.refit_every}, but must be at least 1; "

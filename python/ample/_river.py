@@ -71,6 +71,9 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         max_evaluations: int = 1000,
         max_seconds: float | None = None,
         reservoir: int | None = None,
+        forget: Any = None,
+        prune: float | None = None,
+        ard: bool = False,
         seed: int = 0,
     ) -> None:
         if batch_size < 1:
@@ -88,6 +91,9 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
         self.reservoir = reservoir
+        self.forget = forget
+        self.prune = prune
+        self.ard = ard
         self.seed = seed
         self._buffer: list[tuple[dict[Hashable, float], float]] = []
         self._means: dict[Hashable, float] = {}  # by feature, in the order of the model's columns

@@ -72,13 +72,14 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         believe, and drops points that are not worth their price.
     delta : float or None
         The accuracy of VIPS: smaller is closer to the exact model, with more inducing points. None
-        is 0.035, the paper's recommendation.
+        is 0.01 when no kernel is given, otherwise 0.035, the paper's recommendation.
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
         report. None is 1000 when no kernel is given, otherwise no limit.
     choose : "variance", "gain" or None
         Which point VIPS takes next: the most uncertain, or the one that raises the bound most, which
-        takes longer to find and makes smaller models. None is "variance".
+        takes longer to find and makes smaller models. None is "gain" when no kernel is given, otherwise
+        "variance".
     selection : selection method or None
         Another way to choose inducing points, in place of VIPS with the three settings above.
     noise_variance : float or Positive
@@ -99,6 +100,16 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     reservoir : int or None
         How many past rows are kept, a sample of all, to fit the hyperparameters to; 0 keeps none.
         None is 1000 when no kernel is given, otherwise 0.
+    forget : "never", "adaptive", float, Forgetting or None
+        What a row of the past counts: all; as far as each batch contradicts the past; or half after so
+        many rows. ``Forgetting.after_time(h)`` is a half-life in the units of ``time``. None is
+        "adaptive" when no kernel is given, otherwise "never".
+    prune : float or None
+        The share of a batch's nats for which inducing points may go again. None is 0.05 when no kernel
+        is given, otherwise 0.
+    ard : bool
+        Whether a kernel that is found must have a lengthscale for each input. Otherwise it has if that
+        foresees the first rows better.
     history_size : int or None
         How many of the latest reports ``history_`` keeps; None keeps all.
     progress : bool or callable
@@ -157,6 +168,9 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_evaluations: int = 1000,
         max_seconds: float | None = None,
         reservoir: int | None = None,
+        forget: Any = None,
+        prune: float | None = None,
+        ard: bool = False,
         history_size: int | None = 1000,
         progress: Any = False,
         random_state: Any = 0,
@@ -174,70 +188,86 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
         self.reservoir = reservoir
+        self.forget = forget
+        self.prune = prune
+        self.ard = ard
         self.history_size = history_size
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ContinualGPRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, time: Any = None
+    ) -> ContinualGPRegressor:
         """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past.
 
         A row of weight 2 counts as two rows, or as one measured with half the noise variance; a row of
-        weight 0 is left out. Weights do not change how the data are scaled.
+        weight 0 is left out. Weights do not change how the data are scaled. ``time`` [N] has the time of
+        each row, for an estimator that forgets by time.
 
         After an error or Ctrl-C, the estimator is as it was before.
         """
-        new, batches = self._begin(X, y, sample_weight)
+        new, batches = self._begin(X, y, sample_weight, time)
         for _ in new._learn(*batches):
             pass
         self.__dict__ = new.__dict__
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ContinualGPRegressor:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, time: Any = None
+    ) -> ContinualGPRegressor:
         """Learns from further data, in batches of at most ``batch_size`` rows.
 
         After an error or Ctrl-C, every batch before the current one has been learnt and the current one
         has not; ``gp_.rows_seen`` says how far it got.
         """
         if not hasattr(self, "gp_"):
-            new, batches = self._begin(X, y, sample_weight)
+            new, batches = self._begin(X, y, sample_weight, time)
             for _ in new._learn(*batches):
                 self.__dict__ = new.__dict__  # from its first batch on
             return self
         check_unchanged(self, self._made_with, "fit() starts again, clone() makes a new estimator")
         ready = self._is_ready_for(X) and _is_plain(y, 1) and len(X) == len(y)
-        if ready and sample_weight is None:
-            batches = X, y, None
+        if ready and sample_weight is None and time is None:
+            batches = X, y, None, None
         else:
-            batches = self._checked(X, y, sample_weight, reset=False)
+            batches = self._checked(X, y, sample_weight, time, reset=False)
         for _ in self._learn(*batches):
             pass
         return self
 
-    def _begin(self, X: Any, y: Any, weights: Any) -> tuple[ContinualGPRegressor, Any]:
+    def _begin(self, X: Any, y: Any, weights: Any, time: Any) -> tuple[ContinualGPRegressor, Any]:
         """An estimator with the same parameters and a new model, and the data it is to learn from."""
         new = copy.copy(self)
-        data = new._checked(X, y, weights, reset=True)
+        data = new._checked(X, y, weights, time, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         new._made_with = model_parameters(self)
         new.gp_, new.history_ = new_model(self, new.n_features_in_, seed), []
         return new, data
 
-    def _checked(self, X: Any, y: Any, weights: Any, reset: bool) -> tuple[Any, Any, Any]:
+    def _checked(
+        self, X: Any, y: Any, weights: Any, time: Any, reset: bool
+    ) -> tuple[Any, Any, Any, Any]:
         _refuse_times("X", X)
         _refuse_times("y", y)
         # Column-major: a batch of rows is then a view that the library reads in place.
         X, y = validate_data(self, X, y, reset=reset, y_numeric=True, dtype=np.float64, order="F")
         y = np.ascontiguousarray(y, dtype=np.float64)
+        if time is not None:
+            _refuse_times("time", time)
+            time = np.asarray(time, dtype=np.float64)
+            if time.shape != (len(X),):
+                raise ValueError(f"time has the shape {time.shape}, but must have one entry a row, {len(X)}")
         if weights is not None:
             weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.all():
                 kept = weights > 0
                 X, y, weights = np.asfortranarray(X[kept]), y[kept], weights[kept]
+                time = None if time is None else time[kept]
             if len(X) == 0:
                 raise ValueError("sample_weight is 0 in every row, but must be positive in one")
-        return X, y, weights
+        return X, y, weights, time
 
-    def _learn(self, X: Any, y: Any, weights: Any) -> Iterator[None]:
+    def _learn(self, X: Any, y: Any, weights: Any, time: Any) -> Iterator[None]:
         """Learns batch by batch, and stops after each."""
         for name in ("batch_size", "history_size"):
             size = getattr(self, name)
@@ -249,6 +279,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             observe: Any = partial(self.gp_.observe, max_seconds=self.max_seconds)
             if weights is not None:
                 observe = partial(observe, weights=weights[rows])
+            if time is not None:
+                observe = partial(observe, time=float(time[rows].max()))
             # One call, which Ctrl-C cannot divide: what the model has learnt is in its history.
             self.history_.extend(map(observe, (X[rows],), (y[rows],)))
             if self.history_size is not None:

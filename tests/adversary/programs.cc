@@ -100,7 +100,7 @@ void attack_options(std::uint64_t seed, const fs::path& folder) {
   if (!fs::exists(folder / "m.ample")) {
     run_ample(folder, {"fit", "data.csv", "--save", "m.ample"});
   }
-  static const std::vector<std::string> kCommands{"fit", "update", "predict", "inspect"};
+  static const std::vector<std::string> kCommands{"fit", "update", "predict", "inspect", "merge"};
   static const std::vector<std::string> kOptions{"--batch-size",  "--batches",
                                                  "--order",       "--standardize",
                                                  "--kernel",      "--noise-variance",
@@ -115,7 +115,8 @@ void attack_options(std::uint64_t seed, const fs::path& folder) {
                                                  "--samples",     "--output",
                                                  "--observation", "--skip-bad-rows",
                                                  "--wait",        "--target",
-                                                 "--inputs"};
+                                                 "--inputs",      "--like",
+                                                 "--nats",        "--fit"};
   static const std::vector<std::string> kValues{"0",
                                                 "1",
                                                 "2",
@@ -159,7 +160,8 @@ void attack_options(std::uint64_t seed, const fs::path& folder) {
   const std::string& command = dice.one_of(kCommands);
   std::vector<std::string> arguments{command};
   if (command != "fit") arguments.emplace_back("m.ample");
-  if (command != "inspect") arguments.emplace_back("data.csv");
+  if (command == "merge") arguments.insert(arguments.end(), {"--save", "merged.ample"});
+  if (command != "inspect" && command != "merge") arguments.emplace_back("data.csv");
   for (std::size_t i = dice.below(4); i > 0; --i) {
     arguments.push_back(dice.one_of(kOptions));
     if (!dice.one_in(5)) arguments.push_back(dice.one_of(kValues));
@@ -173,7 +175,7 @@ void attack_options(std::uint64_t seed, const fs::path& folder) {
   if (!is_harmless(ended.out) || !is_harmless(ended.err)) throw Broken{"raw output of: " + line};
   if (ended.code != 0 && ended.err.empty()) throw Broken{"no word on why: " + line};
   if (bytes_of(folder / "data.csv") != data) throw Broken{"the data were overwritten: " + line};
-  if (command == "fit" || command == "update") {
+  if (command == "fit" || command == "update" || command == "merge") {
     fs::remove(folder / "m.ample");
   } else if (bytes_of(folder / "m.ample") != model) {
     throw Broken{"the model was overwritten: " + line};

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from email.parser import HeaderParser
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import ample
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = {"plot": "matplotlib", "river": "river", "sklearn": "scikit-learn"}
+EXTRAS = {"dask": "dask", "plot": "matplotlib", "river": "river", "sklearn": "scikit-learn", "spark": "pyspark"}
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +81,20 @@ def test_the_source_distribution_holds_what_compiles_and_nothing_else(sdist):
     assert size < 2_000_000
     tracked = [
         path.relative_to(ROOT).as_posix()
-        for folder in ("cmake", "include", "src", "python")
+        for folder in ("cli", "cmake", "include", "src", "python")
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     ]
     assert set(tracked) <= names
+
+
+def test_the_program_is_installed_beside_the_package(tmp_path):
+    program = Path(sysconfig.get_path("scripts")) / "ample"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert ample.__version__ in version.stdout
+    (tmp_path / "data.csv").write_text("".join(f"{x / 10},{x % 7}\n" for x in range(120)))
+    subprocess.run([program, "fit", "data.csv", "--save", "m.ample"], cwd=tmp_path, check=True)
+    assert ample.load(str(tmp_path / "m.ample")).rows_seen == 120
 
 
 def test_no_text_names_the_distribution_of_another_project():

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import ample
+import ample.dask
 import ample.plot
+import ample.spark
 
 matplotlib.use("Agg")
 HERE = Path(__file__).parent
@@ -19,7 +21,7 @@ CONFIG = str(HERE.parents[1] / "pyproject.toml")
 
 
 def documented():
-    modules = [ample, ample.plot]
+    modules = [ample, ample.dask, ample.plot, ample.spark]
     for module in modules:
         yield module.__name__, module.__doc__
         for name in getattr(module, "__all__", None) or vars(module):

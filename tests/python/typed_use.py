@@ -3,6 +3,8 @@
 import numpy as np
 
 import ample
+import ample.dask
+import ample.spark
 
 X, y = np.zeros((3, 2)), np.zeros(3)
 kernel: ample.Kernel = 2.0 * ample.Matern52(lengthscale=[1.0, 2.0]) + ample.Constant(3.0) ** 2
@@ -33,3 +35,7 @@ error: float = ample.rmse(y, model.gp_.predict(X).mean)
 online = ample.OnlineGPRegressor(batch_size=3)
 online.learn_one({"a": 1.0}, 2.0)
 prediction: float = online.predict_one({"a": 1.0})
+
+whole, made = ample.dask.fit(None, "t", columns=["a"], pilot=gp)
+rows: int = made.rows
+spread = ample.spark.fit(None, "t", fit=True)[0].predict(X).std
