@@ -19,6 +19,7 @@
 
 #include "ample/version.h"
 #include "safetensors.h"
+#include "support/paths.h"
 #include "support/random.h"
 
 namespace ample {
@@ -307,7 +308,41 @@ TEST_F(Snapshots, WhatCouldNotBeLoadedIsNotSaved) {
   refuse(options, "more than 1000 kernels");
 }
 
-TEST_F(Snapshots, AFileOfTheFirstReleaseLoadsAndGoesOn) {
+/// Rows of a sequence that anybody can repeat.
+Batch golden_rows(Index first, Index count) {
+  Batch rows{Matrix(count, 2), Vector(count)};
+  for (Index i = 0; i < count; ++i) {
+    const auto k = static_cast<double>(first + i);
+    rows.X(i, 0) = 4.0 * std::fmod(0.6180339887498949 * k, 1.0);
+    rows.X(i, 1) = 4.0 * std::fmod(0.7548776662466927 * k, 1.0);
+    rows.y[i] = 3.0 + std::sin(rows.X(i, 0)) * std::cos(rows.X(i, 1)) + 0.05 * std::sin(1000.0 * k);
+  }
+  return rows;
+}
+
+// The file is the first release's own, of `ample fit --batch-size 40 --delta 0.1 --kernel
+// "se(lengthscale=[1,1])"` on the first 120 rows. The expectations are what that release predicted,
+// before and after it learnt the next 40.
+TEST_F(Snapshots, AFileThatTheFirstReleaseWroteLoadsAndGoesOn) {
+  const std::string path = std::string(paths::source_dir()) + "/tests/models/first_release.ample";
+  EXPECT_EQ(load_snapshot(path).format_version, 1);
+  ContinualGP model = load(path);
+  EXPECT_EQ(model.rows_seen(), 120);
+  EXPECT_EQ(model.size(), 15);
+  const Matrix queries{{0.5, 0.5}, {2.0, 3.0}, {3.5, 1.0}};
+  const Vector before{{3.412045435901444, 2.138885792575126, 2.841836297349788}};
+  EXPECT_LE((model.predict(queries).mean - before).cwiseAbs().maxCoeff(), 1e-12);
+
+  const Batch next = golden_rows(120, 40);
+  model.observe(next.X, next.y);
+  const Vector after{{3.392778777661566, 2.124260287330479, 2.830984268816}};
+  EXPECT_EQ(model.size(), 15);
+  // The fit stops by its tolerance, so what has changed in its arithmetic shows here.
+  EXPECT_LE((model.predict(queries).mean - after).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_GE((after - before).cwiseAbs().minCoeff(), 1e-2);  // control: the rows do matter
+}
+
+TEST_F(Snapshots, AFileWithoutWhatCameLaterLoadsAndGoesOn) {
   ContinualGP model = small_model();
   TensorFile file = tensors_from_bytes(to_bytes(model));
   // It has no factor of I + A, and fewer options.

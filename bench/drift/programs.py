@@ -69,7 +69,7 @@ def river_forest(stream):
 
 
 PROGRAMS = {
-    "ample-none": lambda stream: Ample(stream, None),
+    "ample-none": lambda stream: Ample(stream, "never"),
     "ample-adaptive": lambda stream: Ample(stream, "adaptive"),
     "ample-half-life": lambda stream: Ample(stream, HALF_LIFE),
     "river-tree": river_tree,
