@@ -2,7 +2,7 @@
 // are then merged. θ comes from a pilot and is held. The shards are drawn at random, or cut from
 // rows sorted by the first input, so that each has a region of its own.
 //
-//   merging [--rows 16000] [--shards 8] [--pilot 500] [--json FILE]
+//   merging [--rows 16000] [--shards 8] [--pilot 500] [--delta 0.002] [--json FILE]
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -54,9 +54,10 @@ class Field {
   Vector phase_;
 };
 
-ContinualGP pilot_of(const Batch& rows) {
+ContinualGP pilot_of(const Batch& rows, double delta) {
   ContinualGPOptions options;
   options.start.kernel = SquaredExponential{.lengthscale = std::sqrt(3.0)};
+  options.selection = Vips{.delta = delta};
   ContinualGP pilot(options);
   pilot.observe(rows.X, rows.y);
   return pilot;
@@ -81,7 +82,7 @@ Batch shard_of(const Batch& all, const std::vector<Index>& order, Index shard, I
 class Table {
  public:
   explicit Table(Batch test) : test_(std::move(test)) {
-    fmt::print("{:<34} {:>6} {:>8} {:>8} {:>9} {:>8}\n", "", "M", "RMSE", "NLPD", "nats",
+    fmt::print("{:<42} {:>6} {:>8} {:>8} {:>9} {:>8}\n", "", "M", "RMSE", "NLPD", "nats",
                "seconds");
   }
 
@@ -89,7 +90,7 @@ class Table {
     const Prediction p = model.predict(test_.X, Target::observation);
     const double error = rmse(test_.y, p.mean);
     const double density = nlpd(test_.y, p);
-    fmt::print("{:<34} {:>6} {:>8.4f} {:>8.4f} {:>9.3g} {:>8.2f}\n", what, model.size(), error,
+    fmt::print("{:<42} {:>6} {:>8.4f} {:>8.4f} {:>9.3g} {:>8.2f}\n", what, model.size(), error,
                density, nats, time);
     json_.push_back({{"what", what},
                      {"inducing", model.size()},
@@ -106,12 +107,12 @@ class Table {
   nlohmann::json json_ = nlohmann::json::array();
 };
 
-int run(Index rows, Index shards, Index pilot_rows, const std::string& json_path) {
+int run(Index rows, Index shards, Index pilot_rows, double delta, const std::string& json_path) {
   const Field field;
-  const ContinualGP like = empty_like(pilot_of(field.rows(pilot_rows, 1)), true);
+  const ContinualGP like = empty_like(pilot_of(field.rows(pilot_rows, 1), delta), true);
   const Batch all = field.rows(rows, 2);
-  fmt::print("{} rows, {} shards, pilot of {} rows: {}, noise {:.3g}\n", rows, shards, pilot_rows,
-             like.kernel().to_string(), like.noise_variance());
+  fmt::print("{} rows, {} shards, pilot of {} rows, δ {}: {}, noise {:.3g}\n", rows, shards,
+             pilot_rows, delta, like.kernel().to_string(), like.noise_variance());
   Table table(field.rows(kTest, 3));
 
   ContinualGP stream = like;
@@ -151,5 +152,6 @@ int main(int argc, char** argv) {
   return ample::bench::run(std::stol(option(argc, argv, "--rows", "16000")),
                            std::stol(option(argc, argv, "--shards", "8")),
                            std::stol(option(argc, argv, "--pilot", "500")),
+                           std::stod(option(argc, argv, "--delta", "0.002")),
                            option(argc, argv, "--json", ""));
 }

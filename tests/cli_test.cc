@@ -642,8 +642,10 @@ TEST_F(Cli, MergeRefusesWhatDoesNotFit) {
        "MODEL is 'a.ample', the same file as 'a.ample', expected another");
   fail({"merge", "a.ample", "b.ample", "--save", "m.ample", "--report", "a.ample"}, 2,
        "--report is 'a.ample', the same file as MODEL, expected another");
-  succeed({"fit", "c.csv", "--kernel", "se", "--standardize", "none", "--save", "c.ample"});
-  succeed({"fit", "a.csv", "--kernel", "se", "--standardize", "none", "--save", "d.ample"});
+  succeed({"fit", "a.csv", "--kernel", "constant(100) + se", "--standardize", "none", "--save",
+           "d.ample"});
+  succeed({"fit", "c.csv", "--kernel", "constant(100) + se", "--standardize", "none", "--save",
+           "c.ample"});
   fail({"merge", "d.ample", "c.ample", "--save", "m.ample"}, 2,
        "c.ample has the columns x2, x3, y, expected x1, x2, y as d.ample");
   EXPECT_EQ(run({"merge", "a.ample", "--save", "m.ample", "--nats", "-1"}).code, 2);

@@ -123,7 +123,8 @@ def test_the_fleets_map_is_as_good_as_that_of_one_stream():
     if not (fleet.data_folder() / "magnetic").is_dir():
         pytest.skip(f"no data in {fleet.data_folder()}; set AMPLE_DATA")
     # One of the five comparisons of the example: the others merged, path 3 predicted.
-    models = {path: pickle.loads(fleet.robot(path)) for path in (1, 2, 4, 5)}
-    row = fleet.compare(models, (3,))[0]
+    beginning = ample.empty_like(fleet.pilot(), fixed_hyperparameters=True)
+    models = {path: pickle.loads(fleet.robot(path, pickle.dumps(beginning))) for path in (1, 2, 4, 5)}
+    row = fleet.compare(beginning, models, (3,))[0]
     assert row["merged_rmse"] <= 1.05 * row["stream_rmse"]
     assert row["merged_rmse"] < 0.9 * row["alone_rmse"]
