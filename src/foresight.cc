@@ -72,7 +72,8 @@ bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const Vect
       stopped = stopped || (should_stop && should_stop());
       if (stopped) break;
       Hyperparameters noisier = theta;
-      noisier.noise_variance = factor * theta.noise();
+      const double noise = factor * theta.noise();  // within whatever bounds
+      noisier.noise_variance = PositiveNumber(noise).within(noise, noise);
       density = std::max(density, foresight(noisier, X_given, y_given, X_test, y_test));
     }
     return density;

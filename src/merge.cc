@@ -50,8 +50,8 @@ std::string form_of(const Kernel& kernel) {
     fields += fields.empty() ? field : "|" + field;
   }
   if (fields.empty()) return kernel.to_string();
-  const std::regex value("\\b(" + fields +
-                         ")=(\\[[^\\]]*\\]|[^,\\[)]*?)( in \\[[^\\]]*\\])?( fixed)?(?=[,)])");
+  const std::regex value(R"(\b()" + fields +
+                         R"()=(\[[^\]]*\]|[^,\[)]*?)( in \[[^\]]*\])?( fixed)?(?=[,)]))");
   return std::regex_replace(kernel.to_string(), value, "$1");
 }
 

