@@ -81,8 +81,7 @@ def alarms(by_stream):
     return (
         "## False alarms\n\nOn the stationary streams nothing changes, so whatever is forgotten and every alarm is false.\n\n"
         + table(["", "batches that forgot", "p below 5 %", "p below 1 %"], rows)
-        + "\n\nA half-life forgets at every batch, whatever comes; that is what it is for. A row that it gives half the weight is "
-        "half as good at telling what is next, so the model is a little surprised more often than one that forgets nothing."
+        + "\n\nA half-life forgets at every refit, whatever comes: that is what it is for."
     )
 
 
