@@ -1,9 +1,9 @@
 #include "batches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -105,10 +105,13 @@ std::optional<Batch> BatchSource::next() {
 
 Scaling BatchSource::scaling() const {
   const Index D = all_->cols() - 1;
-  const Vector mean = all_->colwise().mean();
-  const Vector deviation =
-      (all_->rowwise() - mean.transpose()).array().square().colwise().mean().sqrt() + 1e-6;
-  return {mean.head(D), deviation.head(D), mean[D], deviation[D]};
+  try {
+    Scaling all = Scaling::standardize(all_->leftCols(D), all_->col(D));
+    all.check(D);
+    return all;
+  } catch (const std::invalid_argument& error) {  // of these data, not of what the user asked
+    throw NumericalError(fmt::format("{}; rescale the data", error.what()));
+  }
 }
 
 }  // namespace ample::cli
