@@ -109,15 +109,7 @@ std::optional<TimedBatch> BatchSource::next() {
 }
 
 Scaling BatchSource::scaling() const {
-<<<<<<< HEAD
   const Index D = all_->cols() - (timed_ ? 2 : 1);
-  const Matrix values = all_->leftCols(D + 1);
-  const Vector mean = values.colwise().mean();
-  const Vector deviation =
-      (values.rowwise() - mean.transpose()).array().square().colwise().mean().sqrt() + 1e-6;
-  return {mean.head(D), deviation.head(D), mean[D], deviation[D]};
-=======
-  const Index D = all_->cols() - 1;
   try {
     Scaling all = Scaling::standardize(all_->leftCols(D), all_->col(D));
     all.check(D);
@@ -125,7 +117,6 @@ Scaling BatchSource::scaling() const {
   } catch (const std::invalid_argument& error) {  // of these data, not of what the user asked
     throw NumericalError(fmt::format("{}; rescale the data", error.what()));
   }
->>>>>>> closers
 }
 
 }  // namespace ample::cli
