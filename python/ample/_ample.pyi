@@ -268,7 +268,7 @@ class BatchReport:
     >>> report.inducing, report.rows_seen
     (1, 1)
     >>> sorted(report.as_dict())[:3]
-    ['batch', 'coverage', 'elbo']
+    ['batch', 'chi_squared', 'coverage']
     """
 
     @property
