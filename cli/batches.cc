@@ -1,9 +1,9 @@
 #include "batches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -110,11 +110,13 @@ std::optional<TimedBatch> BatchSource::next() {
 
 Scaling BatchSource::scaling() const {
   const Index D = all_->cols() - (timed_ ? 2 : 1);
-  const Matrix values = all_->leftCols(D + 1);
-  const Vector mean = values.colwise().mean();
-  const Vector deviation =
-      (values.rowwise() - mean.transpose()).array().square().colwise().mean().sqrt() + 1e-6;
-  return {mean.head(D), deviation.head(D), mean[D], deviation[D]};
+  try {
+    Scaling all = Scaling::standardize(all_->leftCols(D), all_->col(D));
+    all.check(D);
+    return all;
+  } catch (const std::invalid_argument& error) {  // of these data, not of what the user asked
+    throw NumericalError(fmt::format("{}; rescale the data", error.what()));
+  }
 }
 
 }  // namespace ample::cli

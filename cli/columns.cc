@@ -166,7 +166,8 @@ Columns columns_of(const Snapshot& snapshot, const std::string& path) {
     return std::set(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)).size() ==
            count;
   };
-  const bool distinct = different(all) && different(columns.names) && columns.time != columns.target;
+  const bool distinct =
+      different(all) && different(columns.names) && columns.time != columns.target;
   if ((D > 0 && columns.dimension() != D) || !inside || !named || !distinct) {
     throw ModelFileError(
         fmt::format("{}: its note of columns does not fit a model of {} inputs", path, D));

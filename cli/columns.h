@@ -12,10 +12,10 @@
 namespace ample::cli {
 
 struct Columns {
-  Index count = 0;            // columns of the table
-  std::vector<Index> inputs;  // from 0
-  Index target = 0;           // from 0
-  std::optional<Index> time;  // from 0; of a model that forgets by time. May be an input too
+  Index count = 0;                 // columns of the table
+  std::vector<Index> inputs;       // from 0
+  Index target = 0;                // from 0
+  std::optional<Index> time;       // from 0; of a model that forgets by time. May be an input too
   std::vector<std::string> names;  // of the inputs, the target and the time; none without a header
 
   [[nodiscard]] Index dimension() const { return static_cast<Index>(inputs.size()); }

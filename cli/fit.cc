@@ -148,8 +148,8 @@ void run(FitOptions& options) {
   const bool all = options.standardize == "all";
 
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
-  const Columns columns =
-      choose_columns(reader.names(), reader.columns(), options.target, options.inputs, options.time);
+  const Columns columns = choose_columns(reader.names(), reader.columns(), options.target,
+                                         options.inputs, options.time);
   const Index D = columns.dimension();
   if (options.kernel == kAutomatic) model.start.kernel = ContinualGPOptions::default_kernel(D);
   model.start.kernel.check_dimension(D);
@@ -249,8 +249,9 @@ void add_fit(CLI::App& app) {
               "oips: correlation from which a point is not new (default: 0.93)");
   add_setting(command, options, "--size", "size",
               "fixed-*: number of inducing points (default: 100)");
-  add_setting(command, options, "--max-inducing", "max_inducing",
-              "vips, cv, oips: most inducing points (default: 1000 with --kernel auto, else no limit)");
+  add_setting(
+      command, options, "--max-inducing", "max_inducing",
+      "vips, cv, oips: most inducing points (default: 1000 with --kernel auto, else no limit)");
   auto* every = command
                     .add_option("--refit-every", options.refit_every,
                                 "Refit hyperparameters after every K-th batch (default: 1)")
@@ -267,10 +268,11 @@ void add_fit(CLI::App& app) {
                   "--kernel auto, else 0)")
       ->type_name("SHARE");
   command
-      .add_option("--forget", options.forget,
-                  "What of the past: never; adaptive, as far as each batch contradicts it; or after "
-                  "how many rows a row counts half (default: adaptive with --kernel auto, else "
-                  "never)")
+      .add_option(
+          "--forget", options.forget,
+          "What of the past: never; adaptive, as far as each batch contradicts it; or after "
+          "how many rows a row counts half (default: adaptive with --kernel auto, else "
+          "never)")
       ->type_name("HOW");
   command
       .add_option("--time", options.time,
@@ -278,9 +280,10 @@ void add_fit(CLI::App& app) {
                   "--inputs names it")
       ->type_name("COLUMN");
   command
-      .add_option("--refit-seconds", options.refit_seconds,
-                  "With --kernel auto, seconds after which small batches are refitted too (default: "
-                  "when 500 rows have come)")
+      .add_option(
+          "--refit-seconds", options.refit_seconds,
+          "With --kernel auto, seconds after which small batches are refitted too (default: "
+          "when 500 rows have come)")
       ->transform(real_number(0.0))
       ->type_name("SECONDS");
   command

@@ -86,9 +86,9 @@ Forgetting forgetting(const ForgetLike& like) {
 Model make_model(const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
                  const nb::object& selection, const std::variant<bool, Scaling>& standardize,
                  bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows,
-                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
-                 int max_evaluations, double gradient_tolerance, double fit_tolerance,
-                 std::uint64_t seed) {
+                 Index reservoir, const ForgetLike& forget, double refit_seconds, double prune,
+                 Index refit_every, int max_evaluations, double gradient_tolerance,
+                 double fit_tolerance, std::uint64_t seed) {
   Method method = Method::from(selection);
   ContinualGPOptions options;
   options.find_kernel = find_kernel;
@@ -179,7 +179,9 @@ Forgetting.after_rows(5000)
                   "A row counts half after so many others.")
       .def_static("after_time", &Forgetting::after_time, "time"_a,
                   "A row counts half after so much time, in the units of observe()'s ``time``.")
-      .def("__eq__", [](const Forgetting& a, const Forgetting& b) { return a == b; })
+      .def(
+          "__eq__", [](const Forgetting& a, const Forgetting& b) { return a == b; },
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__",
            [](const Forgetting& f) {
              return nb::hash(nb::make_tuple(static_cast<int>(f.rule), f.by_time(), f.half_life));
@@ -247,21 +249,21 @@ has the values of all these that the estimators use when no kernel is given.
           "__init__",
           [](Model* self, const std::optional<Kernel>& kernel, const PositiveLike& noise_variance,
              const nb::object& selection, const std::variant<bool, Scaling>& standardize,
-             bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows, Index reservoir,
-             const ForgetLike& forget, double refit_seconds, double prune, Index refit_every,
-             int max_evaluations, double gradient_tolerance, double fit_tolerance,
-             std::uint64_t seed) {
+             bool search_start, bool find_kernel, bool ard, Index warm_up, Index refit_rows,
+             Index reservoir, const ForgetLike& forget, double refit_seconds, double prune,
+             Index refit_every, int max_evaluations, double gradient_tolerance,
+             double fit_tolerance, std::uint64_t seed) {
             new (self) Model(make_model(kernel, noise_variance, selection, standardize,
-                                        search_start, find_kernel, ard, warm_up, refit_rows, reservoir,
-                                        forget, refit_seconds, prune, refit_every, max_evaluations,
-                                        gradient_tolerance, fit_tolerance, seed));
+                                        search_start, find_kernel, ard, warm_up, refit_rows,
+                                        reservoir, forget, refit_seconds, prune, refit_every,
+                                        max_evaluations, gradient_tolerance, fit_tolerance, seed));
           },
           "kernel"_a = nb::none(), nb::kw_only(), "noise_variance"_a = defaults.start.noise(),
           "selection"_a = nb::none(), "standardize"_a = false,
           "search_start"_a = defaults.search_start, "find_kernel"_a = defaults.find_kernel,
-          "ard"_a = defaults.ard,           "warm_up"_a = defaults.warm_up, "refit_rows"_a = defaults.refit_rows,
-          "reservoir"_a = defaults.reservoir, "forget"_a = to_string(defaults.forget.rule),
-          "refit_seconds"_a = defaults.refit_seconds,
+          "ard"_a = defaults.ard, "warm_up"_a = defaults.warm_up,
+          "refit_rows"_a = defaults.refit_rows, "reservoir"_a = defaults.reservoir,
+          "forget"_a = to_string(defaults.forget.rule), "refit_seconds"_a = defaults.refit_seconds,
           "prune"_a = defaults.prune, "refit_every"_a = defaults.refit_every,
           "max_evaluations"_a = defaults.fit.max_evaluations,
           "gradient_tolerance"_a = defaults.fit.gradient_tolerance,

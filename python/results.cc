@@ -175,7 +175,7 @@ What one batch did to the model. Values in nats are in the model's own, scaled u
 >>> report.inducing, report.rows_seen
 (1, 1)
 >>> sorted(report.as_dict())[:3]
-['batch', 'coverage', 'elbo']
+['batch', 'chi_squared', 'coverage']
 )");
   bind_report(report);
   report.def("__repr__", [](const BatchReport& r) {

@@ -251,7 +251,8 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
           "problem"_a, Unlocked())
       .def("__repr__", &method_text)
       .def(
-          "__eq__", [](const Method& a, const Method& b) { return method_text(a) == method_text(b); },
+          "__eq__",
+          [](const Method& a, const Method& b) { return method_text(a) == method_text(b); },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Method& a) { return std::hash<std::string>()(method_text(a)); })
       .def("__getstate__",

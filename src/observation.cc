@@ -332,8 +332,7 @@ bool Observation::has_changed(const Checkpoint& model, const Pending& rows) cons
   const Vector y = scaling.targets(rows.y);
   const Index later = X.rows() - rows.known;
   return contradict(model.theta, X.topRows(rows.known), y.head(rows.known), X.bottomRows(later),
-                    y.tail(later),
-                    kNatsForChange + kNatsARowForChange * static_cast<double>(later),
+                    y.tail(later), kNatsForChange + kNatsARowForChange * static_cast<double>(later),
                     should_stop_);
 }
 

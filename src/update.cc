@@ -159,7 +159,8 @@ void Update::replay() {
 /// Where a model starts that has learnt nothing.
 void Update::begin(Roughness roughness) {
   if (options_.find_kernel) {
-    FoundKernel found = find_kernel(options_.start, X_, sites_.target, roughness, lengthscales(), should_stop_);
+    FoundKernel found =
+        find_kernel(options_.start, X_, sites_.target, roughness, lengthscales(), should_stop_);
     theta_ = std::move(found.theta);
     report_.found_kernel = std::move(found.comparison);
     curvature_ = {};
@@ -207,8 +208,8 @@ void Update::refit_to_reservoir() {
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
-// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be larger, the rows of the past
-// know no more than those to come: they count σ²_old/σ² of what they did.
+// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be larger, the rows of the
+// past know no more than those to come: they count σ²_old/σ² of what they did.
 void Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
   if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do

@@ -661,8 +661,8 @@ TEST_F(Cli, MergeRefusesWhatDoesNotFit) {
 
 TEST_F(Cli, ForgettingIsAsAsked) {
   const auto weights = [this](const Arguments& more) {
-    Arguments arguments{"fit", "data.csv", "--kernel", "se", "--batch-size", "100", "--report",
-                        "r.jsonl"};
+    Arguments arguments{"fit",          "data.csv", "--kernel", "se",
+                        "--batch-size", "100",      "--report", "r.jsonl"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     succeed(arguments);
     std::vector<double> found;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -213,11 +214,31 @@ TEST_F(Reliability, ANumericalFailureKeepsWhatWasLearntBefore) {
 }
 
 TEST_F(Reliability, TargetsBeyondTheirSquaresAreANumericalError) {
-  const Result result = run({"fit", "-", "--save", "s.ample"}, table(0, 99) + "1,1e308\n");
-  EXPECT_EQ(result.code, 4) << result.err;
-  EXPECT_EQ(lines_of(result.err).size(), 1U) << result.err;
-  EXPECT_NE(result.err.find("rescale the data"), std::string::npos) << result.err;
-  EXPECT_FALSE(fs::exists(folder_ / "s.ample"));
+  for (const char* standardize : {"first-batch", "all"}) {
+    const Result result = run({"fit", "-", "--standardize", standardize, "--save", "s.ample"},
+                              table(0, 99) + "1,1e308\n");
+    EXPECT_EQ(result.code, 4) << result.err;
+    EXPECT_EQ(lines_of(result.err).size(), 1U) << result.err;
+    EXPECT_NE(result.err.find("rescale the data"), std::string::npos) << result.err;
+    EXPECT_FALSE(fs::exists(folder_ / "s.ample"));
+  }
+}
+
+// A column of 1.7e9 with a spread of 5e-4 tells the target, and an input of 1e160 hides nothing.
+TEST_F(Reliability, ColumnsAreStandardisedByTheirTrueSpread) {
+  testing::Random random(3);
+  std::string text;
+  for (int i = 0; i < 200; ++i) {
+    text += fmt::format("{:.17g},{},{}\n", 1.7e9 + 5e-4 * random.uniform(0.0, 1.0),
+                        i == 100 ? 1e160 : random.normal(), random.normal());
+  }
+  store("t.csv", text);
+  for (const char* standardize : {"first-batch", "all"}) {
+    (void)run({"fit", "t.csv", "--standardize", standardize, "--save", "s.ample"});
+    const Scaling scaling = load((folder_ / "s.ample").string()).predictor()->scaling();
+    EXPECT_NEAR(scaling.input_scale[0], 5e-4 / std::sqrt(12.0), 2e-5);
+    EXPECT_NEAR(scaling.input_scale[1] / 1e160, 1.0 / std::sqrt(200.0), 1e-3);
+  }
 }
 
 TEST_F(Reliability, InputsNearOverflowAreANumericalErrorAndNothingIsLost) {

@@ -182,9 +182,8 @@ Index rows_until_changed(ContinualGPOptions options, Index rows_before, Index n)
   return 1500;
 }
 
-// A change does not wait for the next regular refit, nor until a young model has seen as many rows as
-// it keeps. Control: a model that forgets nothing takes as many new rows as it had
-// old ones.
+// A change does not wait for the next regular refit, nor until a young model has seen as many rows
+// as it keeps. Control: a model that forgets nothing takes as many new rows as it had old ones.
 TEST(Surprise, AChangeIsNoticedWithinSomeTensOfRows) {
   ContinualGPOptions options = quick_options();
   EXPECT_LE(rows_until_changed(options, 120, 20), 60);  // young

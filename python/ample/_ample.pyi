@@ -268,7 +268,7 @@ class BatchReport:
     >>> report.inducing, report.rows_seen
     (1, 1)
     >>> sorted(report.as_dict())[:3]
-    ['batch', 'coverage', 'elbo']
+    ['batch', 'chi_squared', 'coverage']
     """
 
     @property
@@ -326,7 +326,19 @@ class BatchReport:
     def jitter(self) -> float: ...
 
     @property
+    def chi_squared(self) -> float | None: ...
+
+    @property
+    def p_value(self) -> float | None: ...
+
+    @property
+    def residuals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    @property
     def past_weight(self) -> float: ...
+
+    @property
+    def forgot(self) -> str: ...
 
     @property
     def relearnt(self) -> bool: ...
@@ -793,6 +805,47 @@ class Scaling:
     @property
     def target_scale(self) -> float: ...
 
+class Forgetting:
+    """
+    What a row of the past counts when new ones come.
+
+    >>> ample.Forgetting.after_rows(5000)
+    Forgetting.after_rows(5000)
+    >>> gp = ample.ContinualGP(forget=ample.Forgetting.after_time(3600), prune=0.05)
+    >>> report = gp.observe(np.zeros((1, 1)), np.zeros(1), time=0.0)
+    >>> report = gp.observe(np.zeros((1, 1)), np.zeros(1), time=3600.0)
+    >>> report.past_weight, report.forgot
+    (0.5, 'half-life')
+    """
+
+    @staticmethod
+    def never() -> Forgetting:
+        """Every row counts alike, however old."""
+
+    @staticmethod
+    def adaptive() -> Forgetting:
+        """Each batch decides by its evidence how much of the past to believe."""
+
+    @staticmethod
+    def after_rows(rows: float) -> Forgetting:
+        """A row counts half after so many others."""
+
+    @staticmethod
+    def after_time(time: float) -> Forgetting:
+        """
+        A row counts half after so much time, in the units of observe()'s ``time``.
+        """
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __getstate__(self) -> tuple[int, int, float]: ...
+
+    def __setstate__(self, arg: tuple[int, int, float], /) -> None: ...
+
+    def __repr__(self) -> str: ...
+
 class Compression:
     """What it cost to make a model smaller."""
 
@@ -822,10 +875,12 @@ class ContinualGP:
     at shorter lengthscales if they make the first batch more probable; ``refit_every`` is the number of
     batches from one refit to the next, 0 for none.
 
-    ``find_kernel`` chooses the kernel by what it foresees of the first rows; ``warm_up`` rows are held
+    ``find_kernel`` chooses the kernel by what it foresees of the first rows, with ``ard`` only among those
+    with a lengthscale for each input; ``warm_up`` rows are held
     before the model begins; ``refit_rows`` collects small batches for a refit; ``reservoir`` rows of the
-    past are kept to fit hyperparameters to; ``weigh_past`` lets each batch decide how much of the past to
-    believe; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
+    past are kept to fit hyperparameters to; ``forget`` is "never", "adaptive", which lets each batch decide
+    how much of the past to believe, a number of rows after which a row counts half, or a ``Forgetting``;
+    ``refit_seconds`` brings a refit after so long, however few rows have come; ``prune`` is the share of a batch's nats for which points may go again. ``out_of_the_box()``
     has the values of all these that the estimators use when no kernel is given.
 
     >>> rng = np.random.default_rng(0)
@@ -839,7 +894,7 @@ class ContinualGP:
     (True, 200)
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, find_kernel: bool = False, warm_up: int = 0, refit_rows: int = 0, reservoir: int = 0, weigh_past: bool = False, prune: float = 0.0, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
+    def __init__(self, kernel: Kernel | None = None, *, noise_variance: Positive | float | Sequence[float] = 0.1, selection: object | None = None, standardize: bool | Scaling = False, search_start: bool = False, find_kernel: bool = False, ard: bool = False, warm_up: int = 0, refit_rows: int = 0, reservoir: int = 0, forget: str | float | Forgetting = 'never', refit_seconds: float = 0.0, prune: float = 0.0, refit_every: int = 1, max_evaluations: int = 1000, gradient_tolerance: float = 1e-05, fit_tolerance: float = 0.0001, seed: int = 0) -> None: ...
 
     @staticmethod
     def default_kernel(dimension: int) -> Kernel:
@@ -847,9 +902,9 @@ class ContinualGP:
         Where to begin without a kernel of one's own: a squared exponential for standardised inputs, whose points are about √dimension apart.
         """
 
-    def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None, max_seconds: float | None = None) -> BatchReport:
+    def observe(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)], *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')] | None = None, max_seconds: float | None = None, time: float | None = None) -> BatchReport:
         """
-        Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one measured with half the noise variance. A fit ends after ``max_seconds``, with the best hyperparameters so far.
+        Learns from a batch X [N, D], y [N]. A row of weight 2 counts as two rows, or as one measured with half the noise variance. A fit ends after ``max_seconds``, with the best hyperparameters so far. ``time`` is that of the latest row, for a model that forgets by time.
         """
 
     def predict(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), writable=False)], *, observation: bool = False) -> Prediction:
@@ -942,13 +997,14 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
 
-def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None) -> tuple[ContinualGP, MergeReport]:
+def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None, like: ContinualGP | None = None) -> tuple[ContinualGP, MergeReport]:
     """What ample.merge() calls."""
 
 def empty_like(pilot: ContinualGP, *, fixed_hyperparameters: bool = False) -> ContinualGP:
     """
     A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
-    several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+    several such models learn can be merged. Hyperparameters start there. If they are fixed they stay there,
+    and the model does not weigh its past: all rows count alike, whatever their order.
     """
 
 def out_of_the_box() -> dict[str, object]:
