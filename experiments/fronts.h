@@ -15,7 +15,7 @@ namespace ample::experiments {
 /// "paper-gain-0.05".
 struct FrontRule {
   enum class Start {
-    paper,           // the paper's protocol: variance 0 and β = 0 are its own rule
+    paper,           // the paper's protocol; by variance with β = 0 is its own rule
     out_of_the_box,  // ContinualGPOptions::out_of_the_box(), "default" in the plan
   };
   Start start = Start::paper;

@@ -34,18 +34,24 @@ std::optional<BesideThePaper> compare(const FrontFolds& ours, const FrontFolds& 
   return sum;
 }
 
+/// Null if it was not run.
+const FrontFolds* folds_of(const Fronts& fronts, const std::string& rule, double delta,
+                           const std::string& data) {
+  const auto at = fronts.find({rule, delta});
+  if (at == fronts.end()) return nullptr;
+  const auto found = at->second.find(data);
+  return found == at->second.end() ? nullptr : &found->second;
+}
+
 /// Nothing unless both were run on all six sets.
 std::optional<FrontChoice> choice_of(const Fronts& fronts, const std::string& rule, double delta,
                                      double paper_delta) {
-  const auto ours = fronts.find({rule, delta});
-  const auto the_papers = fronts.find({FrontRule{}.name(), paper_delta});
-  if (ours == fronts.end() || the_papers == fronts.end()) return std::nullopt;
   FrontChoice choice{.rule = rule, .delta = delta, .sets = {}};
   for (const std::string& data : uci_names()) {
-    const auto here = ours->second.find(data);
-    const auto there = the_papers->second.find(data);
-    if (here == ours->second.end() || there == the_papers->second.end()) return std::nullopt;
-    const auto beside = compare(here->second, there->second);
+    const FrontFolds* ours = folds_of(fronts, rule, delta, data);
+    const FrontFolds* the_papers = folds_of(fronts, FrontRule{}.name(), paper_delta, data);
+    if (ours == nullptr || the_papers == nullptr) return std::nullopt;
+    const auto beside = compare(*ours, *the_papers);
     if (!beside) return std::nullopt;
     choice.sets[data] = *beside;
   }
@@ -67,24 +73,23 @@ std::string set_table(const Fronts& fronts, const std::string& data, Start start
   for (const FrontRule& rule : front_rules(start)) {
     std::vector<std::string> row{rule_text(rule.name())};
     for (const double delta : deltas) {
-      const auto at = fronts.find({rule.name(), delta});
-      const auto found = at == fronts.end() ? decltype(at->second.end()){} : at->second.find(data);
-      if (at == fronts.end() || found == at->second.end()) {
+      const FrontFolds* folds = folds_of(fronts, rule.name(), delta, data);
+      if (folds == nullptr) {
         row.emplace_back("not run");
         continue;
       }
       double inducing = 0.0;
       double rmse = 0.0;
       double nlpd = 0.0;
-      for (const auto& [fold, last] : found->second) {
+      for (const auto& [fold, last] : *folds) {
         inducing += static_cast<double>(last.inducing);
         rmse += last.rmse;
         nlpd += last.nlpd;
       }
-      const auto n = static_cast<double>(found->second.size());
+      const auto n = static_cast<double>(folds->size());
       row.push_back(fmt::format("{:.0f} {:.4f} {:.3f}", inducing / n, rmse / n, nlpd / n));
-      if (data != "magnetic" && found->second.size() < static_cast<std::size_t>(kFolds)) {
-        row.back() += fmt::format(" ({})", found->second.size());
+      if (data != "magnetic" && folds->size() < static_cast<std::size_t>(kFolds)) {
+        row.back() += fmt::format(" ({})", folds->size());
       }
     }
     table.add(std::move(row));
