@@ -691,9 +691,10 @@ PRUNED = {"0": ("o", "-"), "0.01": ("s", (0, (4, 1.5))), "0.05": ("^", (0, (1.2,
 
 def read_fronts(results):
     """(start, choice, β) → data set → [(δ, M, RMSE, NLPD)], and data set → folds. Means over the folds
-    that all rules were run on. The paper's rule is that of the experiment uci."""
+    that all rules were run on. The paper's rule is that of the experiments uci and magnetic-paths."""
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
-    for run in results.runs("uci", method="vips", done=True):
+    for run in (*results.runs("uci", method="vips", done=True),
+                *results.runs("magnetic-paths", method="vips", done=True)):
         found["paper", "variance", "0"][run.data][run.parameter][run.fold] = run.last
     for run in results.runs("fronts", done=True):
         found[tuple(run.method.split("-"))][run.data][run.parameter][run.fold] = run.last

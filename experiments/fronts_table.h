@@ -17,7 +17,7 @@ using FrontFolds = std::map<int, BatchResult>;
 /// All that was run of the fronts: rule and δ → data set → folds.
 using Fronts = std::map<std::pair<std::string, double>, std::map<std::string, FrontFolds>>;
 
-/// The paper's own rule is read from the runs of `uci`.
+/// The paper's own rule is read from the runs of `uci` and `magnetic-paths`.
 [[nodiscard]] Fronts read_fronts(const Results& results);
 
 /// A rule on one set beside the paper's at some δ, means over the folds that both were run on.

@@ -113,7 +113,7 @@ std::vector<Line> front_lines() {
     lines.push_back({"fronts", data, rule.name(), parameters, folds, part});
   };
   for (const FrontRule& rule : front_rules(paper)) {
-    add(rule, {"magnetic"}, {0.2, 0.095}, one, rule.beta == 0.01 ? sweep : recorded);
+    add(rule, {"magnetic"}, deltas, one, sweep);
     if (rule.is_the_papers()) continue;
     add(rule, small, deltas, all, recorded);
     add(rule, {"elevators"}, {0.2, 0.095, 0.035, 0.02}, one, recorded);
@@ -130,7 +130,8 @@ std::vector<Line> front_lines() {
     add(rule, large, by_gain ? four : three, one, part);
     add(rule, small, deltas, all, sweep);
     add(rule, large, deltas, all, sweep);
-    add(rule, {"magnetic"}, three, one, sweep);
+    add(rule, {"magnetic"}, {0.035}, one, by_gain && rule.beta == 0.05 ? recorded : sweep);
+    add(rule, {"magnetic"}, deltas, one, sweep);
   }
   return lines;
 }

@@ -3,20 +3,22 @@
 import numpy as np
 
 HALF_LIFE = 500  # rows
+DELTA = 0.035  # the paper's recommendation
 CAP = 200  # inducing points, on the endless stream
 
 
 class Ample:
-    """What the estimators use when no kernel is given, but for what it forgets."""
+    """What the estimators use when no kernel is given, but for δ and what it forgets."""
 
     def __init__(self, stream, forget):
         import ample
 
         ample.set_threads(1)
         box = dict(ample.out_of_the_box())
+        settings = {**box["selection"].settings, "delta": DELTA}
         if stream == "endless":
-            common = box["selection"]
-            box["selection"] = ample.SelectionMethod(common.name, **{**common.settings, "max_inducing": CAP})
+            settings["max_inducing"] = CAP
+        box["selection"] = ample.SelectionMethod(box["selection"].name, **settings)
         self._gp = ample.ContinualGP(**{**box, "forget": forget})
 
     def predict(self, X):
