@@ -89,7 +89,7 @@ class PythonMethod {
   std::shared_ptr<nb::object> method_;
 };
 
-std::string repr(const Method& m) {
+std::string method_text(const Method& m) {
   if (m.custom.is_valid()) return nb::cast<std::string>(nb::repr(m.custom));
   std::vector<std::string> settings;
   for (const auto& [name, value] : m.method.settings()) {
@@ -249,11 +249,12 @@ How inducing points are chosen, as a value. Any object with ``select(problem)`` 
           "select",
           [](const Method& self, const OwnedProblem& p) { return self.method.select(p.view()); },
           "problem"_a, Unlocked())
-      .def("__repr__", &repr)
+      .def("__repr__", &method_text)
       .def(
-          "__eq__", [](const Method& a, const Method& b) { return repr(a) == repr(b); },
+          "__eq__",
+          [](const Method& a, const Method& b) { return method_text(a) == method_text(b); },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
-      .def("__hash__", [](const Method& a) { return std::hash<std::string>()(repr(a)); })
+      .def("__hash__", [](const Method& a) { return std::hash<std::string>()(method_text(a)); })
       .def("__getstate__",
            [](const Method& self) { return std::pair(self.method.name(), self.method.settings()); })
       .def("__setstate__",
