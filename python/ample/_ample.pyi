@@ -936,13 +936,14 @@ def from_bytes(bytes: bytes, selection: object | None = None) -> ContinualGP:
 def load_notes(path: str) -> dict[str, str]:
     """The texts kept beside the model in a file."""
 
-def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None) -> tuple[ContinualGP, MergeReport]:
+def merge_models(models: Sequence[ContinualGP], *, kernel: Kernel | None = None, noise_variance: Positive | float | Sequence[float] | None = None, fit: bool = False, nats: float | None = None, max_inducing: int | None = None, like: ContinualGP | None = None) -> tuple[ContinualGP, MergeReport]:
     """What ample.merge() calls."""
 
 def empty_like(pilot: ContinualGP, *, fixed_hyperparameters: bool = False) -> ContinualGP:
     """
     A model that has seen nothing, with the scaling, hyperparameters and options of a pilot, so that what
-    several such models learn can be merged. Hyperparameters start there, and stay there if they are fixed.
+    several such models learn can be merged. Hyperparameters start there. If they are fixed they stay there,
+    and the model does not weigh its past: all rows count alike, whatever their order.
     """
 
 def out_of_the_box() -> dict[str, object]:
