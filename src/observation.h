@@ -26,7 +26,8 @@ struct Learnt {
 
 class Observation {
  public:
-  /// Keeps references to all of these. Throws std::invalid_argument or NumericalError for a batch that cannot be learnt.
+  /// Keeps references to all of these. Throws std::invalid_argument or NumericalError for a batch
+  /// that cannot be learnt.
   Observation(const ContinualGP::Checkpoint& before, const MatrixRef& X, const VectorRef& y,
               const ObserveOptions& call, const ShouldStop& should_stop);
 
