@@ -13,7 +13,7 @@
 namespace ample::experiments {
 namespace {
 
-using Start = FrontRule::Start;
+using FrontStart = FrontRule::Start;
 
 /// Nothing if they have no fold in common.
 std::optional<BesideThePaper> compare(const FrontFolds& ours, const FrontFolds& the_papers) {
@@ -65,7 +65,7 @@ std::string rule_text(const std::string& name) {
 }
 
 /// M, RMSE and NLPD of one set: a row for each rule, a column for each δ.
-std::string set_table(const Fronts& fronts, const std::string& data, Start start,
+std::string set_table(const Fronts& fronts, const std::string& data, FrontStart start,
                       const std::vector<double>& deltas) {
   std::vector<std::string> head{"M, RMSE, NLPD"};
   for (const double delta : deltas) head.push_back(fmt::format("δ = {}", delta));
@@ -103,9 +103,9 @@ std::string choice_table(const Fronts& fronts) {
   head.emplace_back("geometric mean");
   MarkdownTable table(std::move(head));
   for (const double paper_delta : {0.02, 0.095, 0.2}) {
-    for (const Start start : {Start::paper, Start::out_of_the_box}) {
+    for (const FrontStart start : {FrontStart::paper, FrontStart::out_of_the_box}) {
       std::vector<std::string> row{fmt::format("δ = {}", paper_delta),
-                                   start == Start::paper ? "the paper's" : "the default"};
+                                   start == FrontStart::paper ? "the paper's" : "the default"};
       const auto best = best_choice(fronts, start, paper_delta);
       if (!best) {
         row.emplace_back("not run");
@@ -152,7 +152,7 @@ double FrontChoice::size() const {
   return std::exp(sum / static_cast<double>(sets.size()));
 }
 
-std::optional<FrontChoice> best_choice(const Fronts& fronts, Start start, double paper_delta) {
+std::optional<FrontChoice> best_choice(const Fronts& fronts, FrontStart start, double paper_delta) {
   std::optional<FrontChoice> best;
   for (const auto& [at, sets] : fronts) {
     const auto& [rule, delta] = at;
@@ -186,8 +186,8 @@ std::string fronts_table(const Results& results) {
   sets.emplace_back("magnetic");
   for (const std::string& data : sets) {
     out += fmt::format("\n### {}\n\nFrom the paper's start:\n\n{}\nFrom the default start:\n\n{}",
-                       data, set_table(fronts, data, Start::paper, deltas),
-                       set_table(fronts, data, Start::out_of_the_box, deltas));
+                       data, set_table(fronts, data, FrontStart::paper, deltas),
+                       set_table(fronts, data, FrontStart::out_of_the_box, deltas));
   }
   return out +
          "\nMeans over five folds; in brackets, over so many. Magnetic: µT, four paths one after "

@@ -11,7 +11,7 @@
 namespace ample::python {
 namespace {
 
-std::string repr(const Positive& p) {
+std::string positive_text(const Positive& p) {
   std::string text = p.values.size() == 1 ? fmt::format("{}", p.values.front())
                                           : fmt::format("[{}]", fmt::join(p.values, ", "));
   if (p.lower != Positive::kDefaultLower) text += fmt::format(", lower={}", p.lower);
@@ -59,11 +59,12 @@ Positive(0.5, lower=0.1, upper=10)
       .def_ro("lower", &Positive::lower)
       .def_ro("upper", &Positive::upper)
       .def_ro("fixed", &Positive::is_fixed)
-      .def("__repr__", &repr)
+      .def("__repr__", &positive_text)
       .def(
-          "__eq__", [](const Positive& a, const Positive& b) { return repr(a) == repr(b); },
+          "__eq__",
+          [](const Positive& a, const Positive& b) { return positive_text(a) == positive_text(b); },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
-      .def("__hash__", [](const Positive& a) { return std::hash<std::string>()(repr(a)); })
+      .def("__hash__", [](const Positive& a) { return std::hash<std::string>()(positive_text(a)); })
       .def("__getstate__",
            [](const Positive& p) { return std::tuple(p.values, p.lower, p.upper, p.is_fixed); })
       .def("__setstate__",

@@ -92,7 +92,6 @@ ContinualGP& ContinualGP::operator=(const ContinualGP& other) {
 
 BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
                                  const ObserveOptions& call) {
-  using Clock = std::chrono::steady_clock;
   const std::shared_ptr<const Checkpoint> before = checkpoint();
   const Stopwatch watch;
   bool late = false;
@@ -100,15 +99,11 @@ BatchReport ContinualGP::observe(const MatrixRef& X, const VectorRef& y,
     late = late || watch.seconds() > call.max_seconds;
     return late || (call.should_stop && call.should_stop());
   };
-  const double longest = before->options.refit_seconds;
-  const bool overdue =
-      longest > 0.0 && Clock::now() - refitted_ > std::chrono::duration<double>(longest);
-  auto [model, report] = Observation(*before, X, y, call, should_stop, overdue).learn();
+  auto [model, report] = Observation(*before, X, y, call, should_stop).learn();
   if (late) {
     report.warnings.push_back(
         fmt::format("the fit ended at its limit of {} seconds", call.max_seconds));
   }
-  if (report.refitted) refitted_ = Clock::now();
   auto after = std::make_shared<const Checkpoint>(std::move(model));
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);

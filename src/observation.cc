@@ -1,6 +1,7 @@
 #include "observation.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -137,14 +138,13 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
 }
 
 Observation::Observation(const Checkpoint& before, const MatrixRef& X, const VectorRef& y,
-                         const ObserveOptions& call, const ShouldStop& should_stop, bool overdue)
+                         const ObserveOptions& call, const ShouldStop& should_stop)
     : before_(before),
       options_(before.options),
       X_(X),
       y_(y),
       call_(call),
       should_stop_(should_stop),
-      overdue_(overdue),
       time_(before.time) {
   check_batch(before, X, y, call);
   if (call.time) time_ = std::max(time_.value_or(*call.time), *call.time);
@@ -208,12 +208,17 @@ bool Observation::is_young(const Pending& rows) const {
          options_.forget.weight_after(elapsed(rows)) > kYoung;
 }
 
+bool Observation::is_overdue() const {
+  const std::chrono::duration<double> most(options_.refit_seconds);
+  return most.count() > 0.0 && std::chrono::steady_clock::now() - before_.settled > most;
+}
+
 /// Whether the batch that is the last of these rows is learnt on top of the model as it is, with θ
 /// held. If not, all rows are learnt anew, on top of the model before the first.
 bool Observation::is_few(const Pending& rows) const {
   const Index before = before_.pending.X.rows();
   const Index refit_rows = options_.refit_rows;
-  if (refit_rows == 0 || overdue_) return false;
+  if (refit_rows == 0 || is_overdue()) return false;
   if (!rows.base) {
     if (!before_.predictor || before_.warming_up()) return false;
     return is_young(rows) && before / refit_rows == rows.X.rows() / refit_rows;
@@ -258,6 +263,7 @@ Learnt Observation::learn_few(Pending rows) {
   report.warnings = warnings(before_, report, rows);
   Learnt learnt{update.commit(), std::move(report)};
   learnt.model.pending = std::move(rows);
+  learnt.model.settled = before_.settled;
   return learnt;
 }
 

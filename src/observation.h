@@ -26,10 +26,10 @@ struct Learnt {
 
 class Observation {
  public:
-  /// Keeps references to all but the last. `overdue`: a refit is due whatever the number of rows.
-  /// Throws std::invalid_argument or NumericalError for a batch that cannot be learnt.
+  /// Keeps references to all of these. Throws std::invalid_argument or NumericalError for a batch
+  /// that cannot be learnt.
   Observation(const ContinualGP::Checkpoint& before, const MatrixRef& X, const VectorRef& y,
-              const ObserveOptions& call, const ShouldStop& should_stop, bool overdue);
+              const ObserveOptions& call, const ShouldStop& should_stop);
 
   [[nodiscard]] Learnt learn();
 
@@ -42,6 +42,7 @@ class Observation {
                                    const VectorRef& weights) const;
   [[nodiscard]] double elapsed(const Pending& rows) const;
   [[nodiscard]] bool is_young(const Pending& rows) const;
+  [[nodiscard]] bool is_overdue() const;
   [[nodiscard]] bool is_few(const Pending& rows) const;
   void judge(Pending& rows);
 
@@ -61,7 +62,6 @@ class Observation {
   const VectorRef& y_;
   const ObserveOptions& call_;
   const ShouldStop& should_stop_;
-  bool overdue_;
   std::optional<double> time_;                // the latest, this batch's included
   std::optional<PredictiveDensity> density_;  // of the batch, as the model foresaw it
   bool surprised_ = false;

@@ -178,8 +178,10 @@ class KernelSearch {
   /// Nothing to learn, as it seems: next to all of the variance is noise, and the model is open to
   /// a smooth function.
   [[nodiscard]] Hyperparameters noise_only() const {
-    const double root = std::sqrt(static_cast<double>(X_.cols()));
-    return at(Family::squared_exponential, {kNothing, {root}}, 1.0);
+    const auto D = static_cast<std::size_t>(X_.cols());
+    const std::size_t count = lengthscales_ == Lengthscales::each ? D : 1;
+    const std::vector<double> lengthscales(count, std::sqrt(static_cast<double>(D)));
+    return at(Family::squared_exponential, {kNothing, lengthscales}, 1.0);
   }
 
   void try_from(Family family, const std::string& name, const Shape& shape, double noise,

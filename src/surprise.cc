@@ -57,10 +57,10 @@ double p_value(double chi_squared, Index rows, Index fitted_rows) {
 }
 
 bool is_surprising(double chi_squared, Index rows, Index fitted_rows) {
-  constexpr double kImpossible = 1e-6;
+  constexpr double kFalseAlarms = 1e-6;
   constexpr double kFar = 2.0;
   return chi_squared > kFar * static_cast<double>(rows) &&
-         p_value(chi_squared, rows, fitted_rows) < kImpossible;
+         p_value(chi_squared, rows, fitted_rows) < kFalseAlarms;
 }
 
 }  // namespace ample

@@ -156,6 +156,29 @@ TEST(OutOfTheBox, FindsWhichInputsMatter) {
   }
 }
 
+// All inputs matter alike, so one lengthscale foresees as well as three, and only who asks gets
+// three.
+TEST(OutOfTheBox, ALengthscaleForEachInputOnRequest) {
+  Random random(15);
+  Batch rows{random.uniform(200, 3, -2.0, 2.0), Vector(200)};
+  for (Index i = 0; i < 200; ++i) {
+    rows.y[i] = std::sin(rows.X.row(i).sum()) + 0.3 * random.normal();
+  }
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  const auto lengthscales = [&] {
+    ContinualGP gp(options);
+    gp.observe(rows.X, rows.y);
+    Index count = 0;
+    for (const Parameter& p : gp.kernel().parameters()) {
+      count += p.kind == Parameter::Kind::lengthscale ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(lengthscales(), 1);
+  options.ard = true;
+  EXPECT_EQ(lengthscales(), 3);
+}
+
 TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
   const auto batch = [](std::uint64_t seed, double sign) {
     Random random(seed);

@@ -183,6 +183,9 @@ class ContinualGP {
     Pending pending;
     Index fitted_rows = 0;       // rows that θ was last fitted to; 0: it is as it was given
     std::optional<double> time;  // the latest that was given with a batch
+    /// When no rows were pending last, for refit_seconds. Not saved: a model that is loaded begins
+    /// to count anew.
+    std::chrono::steady_clock::time_point settled = std::chrono::steady_clock::now();
 
     /// Whether rows are held until there are enough to begin.
     [[nodiscard]] bool warming_up() const;
@@ -257,7 +260,6 @@ class ContinualGP {
 
   mutable std::mutex mutex_;  // of the pointer; what it points to never changes
   std::shared_ptr<const Checkpoint> model_;
-  std::chrono::steady_clock::time_point refitted_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace ample

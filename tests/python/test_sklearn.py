@@ -407,3 +407,63 @@ def test_estimators_warn_of_what_a_batch_reports(data, monkeypatch):
         model.fit(X, y)
     assert [str(w.message) for w in caught] == ["1", "2", "3"]
     assert {w.filename for w in caught} == {__file__}
+
+
+def _flipping(rows=40, batches=20):
+    """A wave that turns over in the middle of the stream, with the time of each row."""
+    rng = np.random.default_rng(5)
+    n = rows * batches
+    X = rng.uniform(-3, 3, size=(n, 1))
+    sign = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+    y = sign * np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+    return X, y, np.arange(n) / 10.0
+
+
+def test_forgetting_is_a_parameter():
+    X, y, _ = _flipping()
+    query = np.linspace(-2.5, 2.5, 50)[:, None]
+    truth = -np.sin(2 * query[:, 0])
+
+    def error(forget):
+        model = ample.ContinualGPRegressor("se", batch_size=40, forget=forget, prune=0.05).fit(X, y)
+        return float(np.sqrt(np.mean((model.predict(query) - truth) ** 2)))
+
+    assert error("adaptive") < 0.1
+    assert error(80) < 0.3
+    assert error("never") > 0.4  # the control
+    for wrong in ("sometimes", -1.0, 0):
+        with pytest.raises(ValueError, match="forget|half-life"):
+            ample.ContinualGPRegressor("se", forget=wrong).fit(X, y)
+
+
+def test_half_lives_may_be_in_time():
+    X, y, time = _flipping()
+    model = ample.ContinualGPRegressor("se", batch_size=40, forget=ample.Forgetting.after_time(4.0))
+    model.fit(X, y, time=time)
+    assert [round(report.past_weight, 6) for report in model.history_[1:3]] == [0.5, 0.5]
+    model.partial_fit(X[:5], y[:5], time=np.full(5, time[-1] + 8.0))
+    assert round(model.history_[-1].past_weight, 6) == 0.25
+    with pytest.raises(ValueError, match="no time is given"):
+        model.partial_fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match=r"time has the shape \(3,\)"):
+        model.partial_fit(X[:5], y[:5], time=np.zeros(3))
+
+
+def test_a_lengthscale_for_each_input_on_request():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-2, 2, size=(200, 3))
+    y = np.sin(np.linalg.norm(X, axis=1)) + 0.3 * rng.standard_normal(200)
+    names = [p.name for p in ample.ContinualGPRegressor(ard=True).fit(X, y).gp_.kernel.parameters]
+    assert sum("lengthscale" in name for name in names) == 3
+    with pytest.raises(ValueError, match="ard is True"):
+        ample.ContinualGPRegressor("se", ard=True).fit(X, y)
+
+
+def test_surprise_tells_the_wrong_row():
+    X, y, _ = _flipping()
+    model = ample.ContinualGPRegressor("se", batch_size=400).fit(X[:400], y[:400])
+    wild = y[:50].copy()
+    wild[7] += 4.0
+    report = model.partial_fit(X[:50], wild).history_[-1]
+    assert report.p_value < 1e-6 and np.argmax(np.abs(report.residuals)) == 7
+    assert "residuals" not in report.as_dict() and "p_value" in report.as_dict()
