@@ -116,6 +116,7 @@ Merged merge_all(const std::vector<Snapshot>& snapshots, const MergeCommand& opt
 void run(const MergeCommand& options) {
   check_given_once(options.models);
   std::vector<NamedFile> inputs;
+  inputs.reserve(options.models.size());
   for (const std::string& model : options.models) inputs.push_back({"MODEL", model});
   check_distinct(inputs, {{"--report", options.report_to}});  // --save may well be a model
   check_distinct({{"--save", options.save_to}}, {{"--report", options.report_to}});
