@@ -133,7 +133,7 @@ def predict_udf(model: ContinualGP, *, observation: bool = False) -> Callable[..
 
     # Spark reads the types, which here are only text.
     predictions.__annotations__ = {"batches": Iterator[pandas.DataFrame], "return": Iterator[pandas.DataFrame]}
-    udf: Any = F.pandas_udf("mean double, std double")(predictions)  # type: ignore[call-overload]
+    udf: Any = F.pandas_udf("mean double, std double")(predictions)
 
     def of_columns(*columns: Any) -> Any:
         if model.dimension and len(columns) != model.dimension:
@@ -200,7 +200,7 @@ def _learner(pilot: bytes, batch_size: int) -> Callable[[Iterable[Any]], Iterato
     """Makes one row of a partition: its model."""
 
     def learn(batches: Iterable[Any]) -> Iterator[Any]:
-        number = TaskContext.get().partitionId()  # type: ignore[union-attr]
+        number = TaskContext.get().partitionId()
         shard = _cluster.learn(_pieces(batches, number), pilot, batch_size)
         if shard is not None:
             yield _row(number, shard)
