@@ -104,9 +104,8 @@ class CostModel:
         largest = max(u for u, _ in each)
         self.merge = float(np.median([s / u**3 for u, s in each if u > largest / 2]))
         self.byte = float(np.median([l["bytes"] / l["M"] ** 2 for l in runs]))
-        overhead = latest([l for l in lines if l["what"] == "overhead"], "partitions")[-1]
-        self.task = overhead["seconds"] / overhead["tasks"]
-        self.task_bytes = overhead["bytes"] / overhead["tasks"]
+        overhead = [l for l in lines if l["what"] == "overhead" and l["load"] < IDLE * l["processors"]]
+        self.task = overhead[-1]["seconds"] / overhead[-1]["tasks"] if overhead else None
         most = max(runs, key=lambda l: l["shards"])
         self.leaf, self.node = most["inducing_before"] / most["shards"], most["M"]
 
@@ -137,7 +136,7 @@ class CostModel:
 
 
 def cost(lines):
-    if not {"stream", "shards", "overhead"} <= {l["what"] for l in lines}:
+    if not {"stream", "shards"} <= {l["what"] for l in lines}:
         return MISSING
     model = CostModel(lines)
     rows = []
@@ -150,15 +149,21 @@ def cost(lines):
         parts = model.seconds(n, workers, partitions)
         rows.append([f"{n:,}", workers, f"{partitions:,}", *(f"{v:.1f}" for v in parts.values()), f"{sum(parts.values()):.0f}",
                      "", f"{model.gigabytes(partitions):.1f}", f"{model.tasks(partitions):,}",
-                     f"{model.tasks(partitions) * model.task:.0f}"])  # fmt: skip
+                     f"{model.tasks(partitions) * model.task:.0f}" if model.task else ""])  # fmt: skip
     header = ["rows", "workers", "partitions", "sample s", "pilot s", "learn s", "merge s", "sum", "measured", "models sent, GB",
               "tasks", "scheduler s"]  # fmt: skip
     constants = (
         f"With {1e6 * model.row:.1f} µs to make and learn a row, {1e6 * model.make:.1f} µs to make it, {1e9 * model.merge:.2f} ns · U³ for a "
-        f"merge, {model.byte:.0f} M² bytes for a model, M = {model.leaf:.0f} in a partition and {model.node} above, and {1e3 * model.task:.2f} ms "
-        f"and {model.task_bytes:.0f} bytes for a task in Dask's scheduler."
+        f"merge, {model.byte:.0f} M² bytes for a model, M = {model.leaf:.0f} in a partition and {model.node} above"
+        + (f", and {1e3 * model.task:.2f} ms for a task in Dask's scheduler." if model.task else ".")
     )
-    return table(header, rows) + "\n\n" + constants
+    simulated = latest([l for l in lines if l["what"] == "shards" and l["case"] == "shuffled"], "shards")
+    checks = [
+        f"{l['shards']} shards {model.seconds(l['rows'], 1, l['shards'])['merge']:.1f} ({sum(m['cpu'] for m in l['merges']):.1f})"
+        for l in simulated if l["shards"] >= 8
+    ]  # fmt: skip
+    check = f"For the merges of the simulated shards it says, in seconds of a processor, and in brackets what they took: {', '.join(checks)}."
+    return table(header, rows) + "\n\n" + constants + "\n\n" + check
 
 
 def draw(lines, path):

@@ -1,7 +1,5 @@
 """Models that learnt apart become one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
