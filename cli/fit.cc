@@ -125,8 +125,12 @@ void run_like(FitOptions& options) {
   ContinualGP model = empty_like(pilot.model, options.fixed_hyperparameters);
   options.batching.seed = model.checkpoint()->options.seed;
   TableReader reader(options.data, {.skip_bad_rows = options.learn.skip_bad_rows});
-  const Columns columns = find_columns(columns_of(pilot, options.like), reader.names(),
-                                       reader.columns(), Need::inputs_and_target, options.data);
+  Columns columns = find_columns(columns_of(pilot, options.like), reader.names(), reader.columns(),
+                                 Need::inputs_and_target, options.data);
+  if (columns.time && !model.checkpoint()->options.forget.by_time()) {
+    columns.time.reset();
+    if (!columns.names.empty()) columns.names.pop_back();
+  }
   std::optional<TestSet> test;
   if (!options.test.empty()) test = read_test(options.test, columns, options.learn.skip_bad_rows);
   if (!options.batch_size_given) {
@@ -295,10 +299,13 @@ void add_fit(CLI::App& app) {
                                "Begin with scaling, hyperparameters, options and columns of this "
                                "model, but none of its data, so that models can be merged")
                    ->type_name("MODEL");
-  for (const char* other :
-       {"--target", "--inputs", "--seed", "--standardize", "--kernel", "--noise-variance",
-        "--selection", "--delta", "--choose", "--eta", "--rho", "--size", "--max-inducing",
-        "--refit-every", "--reservoir", "--prune"}) {
+  for (const char* other : {"--target",       "--inputs",       "--seed",
+                            "--standardize",  "--kernel",       "--noise-variance",
+                            "--selection",    "--delta",        "--choose",
+                            "--eta",          "--rho",          "--size",
+                            "--max-inducing", "--refit-every",  "--reservoir",
+                            "--prune",        "--forget",       "--time",
+                            "--ard",          "--refit-seconds"}) {
     like->excludes(command.get_option(other));
   }
   command.add_option("--test", options.test, "Table to score predictions on after each batch")

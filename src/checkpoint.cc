@@ -64,7 +64,7 @@ void check_reservoir(const Checkpoint& model, Index D) {
   check_columns(kModel, "the reservoir", rows.X.cols(), D, "the model's input dimension");
   check_rows(kModel, "the reservoir's y", rows.y.size(), rows.size(), "the rows of its X");
   if (rows.size() > model.options.reservoir || rows.seen < rows.size() ||
-      rows.seen > model.targets.count || rows.fitted > rows.seen ||
+      rows.seen > model.targets.count - model.pending.X.rows() || rows.fitted > rows.seen ||
       !(rows.weight >= 0.0 && rows.weight <= static_cast<double>(rows.seen))) {
     invalid("{}: the reservoir has {} of {} rows, but must have at most {} of {}", kModel,
             rows.size(), rows.seen, model.options.reservoir, model.targets.count);
@@ -81,7 +81,7 @@ void check_pending(const Checkpoint& model, Index D) {
     invalid("{}: an input pending is {}, but must be at most {}", kModel, most, kMostInput);
   }
   if (rows.known < 0 || rows.known > waiting || rows.recent < 0 || rows.recent > waiting ||
-      !(rows.recent_chi_squared >= 0.0) || !std::isfinite(rows.recent_chi_squared)) {
+      !(rows.recent_chi_squared >= 0.0 && rows.recent_chi_squared <= 1e300)) {
     invalid("{}: of {} rows pending {} are known and {} are recent, but must be of them", kModel,
             waiting, rows.known, rows.recent);
   }

@@ -127,20 +127,14 @@ Compression ContinualGP::compress_within(const PruneLimits& limits) {
     invalid("compress: the model warms up and holds {} of {} rows, but must have begun",
             before->pending.X.rows(), before->options.warm_up);
   }
-  Pruned pruned = prune(before->predictor->state(), limits);
+  // A refit from the model before the rows pending would bring the points back.
+  Checkpoint settled = settle(*before);
+  Pruned pruned = prune(settled.predictor->state(), limits);
   const Compression done{before->predictor->size(), pruned.state.size(), pruned.nats};
   if (pruned.removed.empty()) return done;
-  auto after = std::make_shared<Checkpoint>(*before);
-  after->predictor =
+  settled.predictor =
       std::make_shared<const Predictor>(std::move(pruned.state), before->predictor->scaling());
-  // A refit from the model before the rows pending would bring the points back. If there is none
-  // before, these rows are all there are, and hyperparameters are fitted to them.
-  if (const Pending& rows = before->pending; rows.X.rows() > 0 && !rows.base) {
-    const Scaling& scaling = before->predictor->scaling();
-    after->reservoir.offer(scaling.inputs(rows.X), scaling.targets(rows.y),
-                           before->options.reservoir, before->options.seed);
-  }
-  after->pending = {};
+  auto after = std::make_shared<const Checkpoint>(std::move(settled));
   const std::lock_guard lock(mutex_);
   model_ = std::move(after);
   return done;

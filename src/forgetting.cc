@@ -52,9 +52,12 @@ State temper(const State& state, double gamma) {
   State out = state;
   out.A *= gamma;
   out.c *= gamma;
-  // I + γA is better conditioned than I + A, which has a factor.
-  const bool factorized = out.factorize();
-  AMPLE_ASSERT(factorized);
+  // I + γA is better conditioned than I + A, which has a factor; but that may have been updated
+  // point by point, and this one is computed anew.
+  if (!out.factorize()) {
+    throw NumericalError(
+        fmt::format("temper: I + {} A has no factor; standardise the data", gamma));
+  }
   return out;
 }
 

@@ -334,7 +334,11 @@ void learn_rows(ContinualGP& model, const std::vector<Source>& young, const Merg
     const ContinualGP::Pending& rows = source.model->pending;
     model.observe(rows.X, rows.y, {.weights = rows.weights, .should_stop = options.should_stop});
     report.rows_learnt += rows.X.rows();
-    change_options([&](MergeCheckpoint& now) { now.batches += source.model->batches - 1; });
+    change_options([&](MergeCheckpoint& now) {
+      now.batches += source.model->batches - 1;
+      if (source.model->time)
+        now.time = std::max(now.time.value_or(*source.model->time), *source.model->time);
+    });
   }
   change_options([&](MergeCheckpoint& now) { now.options = own; });
 }
@@ -404,6 +408,13 @@ Merged merge(std::span<const ContinualGP> models, const MergeOptions& options) {
   if (options.like) {
     MergeCheckpoint merged = *model.checkpoint();
     merged.options = *options.like;
+    if (merged.options.reservoir == 0) {
+      merged.reservoir = {};
+    } else if (merged.reservoir.size() > merged.options.reservoir) {
+      merged.reservoir =
+          sample_of_both(merged.reservoir, {}, merged.options.reservoir, merged.options.seed);
+    }
+    merged.options.warm_up = std::min(merged.options.warm_up, merged.pending.X.rows());
     model = ContinualGP(std::move(merged));
   }
 

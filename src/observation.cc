@@ -39,6 +39,9 @@ constexpr double kInterval95 = 1.959963984540054;
 constexpr double kNatsForChange = 3.0;
 constexpr double kNatsARowForChange = 0.1;
 
+// Rows beyond this are as surprising as can be, and sums of them do not overflow.
+constexpr double kMostSurprise = 1e200;
+
 void check_batch(const Checkpoint& model, const MatrixRef& X, const VectorRef& y,
                  const ObserveOptions& call) {
   if (X.rows() == 0) invalid("observe: X has no rows");
@@ -94,6 +97,21 @@ Pending without_known(const Checkpoint& model, const Pending& rows) {
   return rest;
 }
 
+std::string no_refit(const NumericalError& error) {
+  return fmt::format("no refit after this batch: {}", error.what());
+}
+
+/// What the rows before the surprising ones did, in the report of both.
+void add_first_part(const BatchReport& first, BatchReport& report) {
+  report.past_weight *= first.past_weight;
+  if (report.forgot.empty()) report.forgot = first.forgot;
+  report.refitted = report.refitted || first.refitted;
+  report.relearnt = report.relearnt || first.relearnt;
+  if (report.found_kernel.empty()) report.found_kernel = first.found_kernel;
+  report.seconds_select += first.seconds_select;
+  report.seconds_fit += first.seconds_fit;
+}
+
 /// Whether a model that has seen these rows should wait for more before it begins.
 bool is_too_few_to_begin(const ContinualGPOptions& options, const Pending& rows) {
   // How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up
@@ -137,6 +155,29 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   return held;
 }
 
+Checkpoint settle(const Checkpoint& model) {
+  const Pending& rows = model.pending;
+  Checkpoint out = model;
+  out.pending = {};
+  out.settled = std::chrono::steady_clock::now();
+  if (rows.X.rows() == 0) return out;
+  const Scaling& scaling = model.predictor->scaling();
+  const Forgetting& forget = model.options.forget;
+  double elapsed = static_cast<double>(rows.X.rows());
+  if (forget.by_time()) elapsed = model.time && rows.since ? *model.time - *rows.since : 0.0;
+  if (const double gamma = rows.base ? forget.weight_after(elapsed) : 1.0; gamma < 1.0) {
+    out.predictor =
+        std::make_shared<const Predictor>(temper(model.predictor->state(), gamma), scaling);
+    out.targets.forget(gamma);
+    out.reservoir.forget(gamma, model.options.seed);
+  }
+  if (model.options.reservoir > 0) {
+    out.reservoir.offer(scaling.inputs(rows.X), scaling.targets(rows.y), model.options.reservoir,
+                        model.options.seed);
+  }
+  return out;
+}
+
 Observation::Observation(const Checkpoint& before, const MatrixRef& X, const VectorRef& y,
                          const ObserveOptions& call, const ShouldStop& should_stop)
     : before_(before),
@@ -151,13 +192,16 @@ Observation::Observation(const Checkpoint& before, const MatrixRef& X, const Vec
 }
 
 Learnt Observation::learn() {
+  if (is_late_for_youth()) {
+    const Checkpoint settled = settle(before_);
+    return Observation(settled, X_, y_, call_, should_stop_).learn();
+  }
   Pending rows = with_batch(before_, X_, y_, call_.weights);
   Learnt learnt = learn(std::move(rows));
   learnt.model.batches = before_.batches + 1;
   learnt.model.time = time_;
   learnt.report.batch = learnt.model.batches;
   learnt.report.inducing_before = before_.predictor ? before_.predictor->size() : 0;
-  report_surprise(learnt.report);
   return learnt;
 }
 
@@ -165,11 +209,19 @@ Learnt Observation::learn(Pending rows) {
   if (is_too_few_to_begin(options_, rows)) return learn_held(std::move(rows));
   if (is_few(rows)) {
     Learnt few = learn_few(std::move(rows));
-    return surprised_ ? learn_surprising(few.model.pending) : few;
+    if (!surprised_) return few;
+    try {
+      return learn_surprising(few.model.pending);
+    } catch (const NumericalError& error) {
+      few.report.warnings.push_back(no_refit(error));
+      few.model.pending.recent = 0;
+      few.model.pending.recent_chi_squared = 0.0;
+      return few;
+    }
   }
   if (options_.refit_rows > 0) foresee();
   judge(rows);
-  return surprised_ ? learn_surprising(rows) : learn_anew_or_go_on(std::move(rows));
+  return surprised_ ? learn_surprising(rows) : learn_anew_or_go_on(rows);
 }
 
 /// The rows that wait, and those of a batch.
@@ -208,6 +260,16 @@ bool Observation::is_young(const Pending& rows) const {
          options_.forget.weight_after(elapsed(rows)) > kYoung;
 }
 
+/// Whether so much has passed since the last batch of a model whose rows would all be learnt anew
+/// that they should not count like the new ones.
+bool Observation::is_late_for_youth() const {
+  const Pending& rows = before_.pending;
+  if (rows.X.rows() == 0 || rows.base || before_.warming_up()) return false;
+  const double gap = options_.forget.by_time() ? *time_ - before_.time.value_or(*time_)
+                                               : static_cast<double>(X_.rows());
+  return options_.forget.weight_after(gap) <= kFreshEnough;
+}
+
 bool Observation::is_overdue() const {
   const std::chrono::duration<double> most(options_.refit_seconds);
   return most.count() > 0.0 && std::chrono::steady_clock::now() - before_.settled > most;
@@ -228,13 +290,13 @@ bool Observation::is_few(const Pending& rows) const {
 
 /// Adds the batch to the latest rows, which are judged together.
 void Observation::judge(Pending& rows) {
-  if (!density_) return;
-  if (rows.recent >= kRowsToJudge) {
+  if (!density_ || rows.recent >= kRowsToJudge) {
     rows.recent = 0;
     rows.recent_chi_squared = 0.0;
   }
+  if (!density_) return;
   rows.recent += X_.rows();
-  rows.recent_chi_squared += density_->chi_squared;
+  rows.recent_chi_squared += std::min(density_->chi_squared, kMostSurprise);
   surprised_ = rows.recent >= kRowsToJudge &&
                is_surprising(rows.recent_chi_squared, rows.recent, before_.fitted_rows);
 }
@@ -260,8 +322,10 @@ Learnt Observation::learn_few(Pending rows) {
   update.absorb(false);
   BatchReport report = update.report(before_.batches + 1, X_.rows());
   judge(rows);
+  report_surprise(report);
   report.warnings = warnings(before_, report, rows);
   Learnt learnt{update.commit(), std::move(report)};
+  learnt.model.time = time_;
   learnt.model.pending = std::move(rows);
   learnt.model.settled = before_.settled;
   return learnt;
@@ -275,9 +339,12 @@ Learnt Observation::learn_surprising(const Pending& rows) {
   Pending earlier = part_of(rows, 0, before);
   earlier.known = rows.known;
   try {
-    const Checkpoint middle = learn_anew(before_, std::move(earlier)).model;
+    const Learnt middle = learn_anew(before_, std::move(earlier));
     const Pending recent = part_of(rows, before, rows.recent);
-    return learn_anew(middle, with_batch(middle, recent.X, recent.y, recent.weights));
+    Learnt learnt =
+        learn_anew(middle.model, with_batch(middle.model, recent.X, recent.y, recent.weights));
+    add_first_part(middle.report, learnt.report);
+    return learnt;
   } catch (const NumericalError&) {
     return learn_anew_or_go_on(rows);
   }
@@ -295,13 +362,14 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
   update.prepare(rows.X, rows.y, rows.weights);
   update.replay();
   update.select(true);
-  if (!density_ && rows.base == before_.predictor) density_ = update.density();
+  if (!density_ && rows.base && rows.base == before_.predictor) density_ = update.density();
   update.absorb(true);
   BatchReport report = update.report(before_.batches + 1, X_.rows());
   if (changed) {
     report.past_weight = 0.0;
     report.forgot = to_string(Forgetting::Rule::adaptive);
   }
+  report_surprise(report);
   report.warnings = warnings(before_, report, rows);
   Learnt learnt{update.commit(), std::move(report)};
   if (is_young(rows)) {
@@ -316,14 +384,14 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
 
 /// Rows that cannot be learnt anew, all at once, must not block those that come: what the model
 /// already knows of them stays.
-Learnt Observation::learn_anew_or_go_on(Pending rows) {
+Learnt Observation::learn_anew_or_go_on(const Pending& rows) {
   try {
-    return learn_anew(before_, std::move(rows));
+    return learn_anew(before_, rows);
   } catch (const NumericalError& error) {
     if (before_.pending.X.rows() == 0 || before_.warming_up()) throw;
-    Learnt learnt = learn_few({});
-    learnt.model.pending = {};
-    learnt.report.warnings.push_back(fmt::format("no refit after this batch: {}", error.what()));
+    Learnt learnt = learn_few(rows);
+    learnt.model = settle(learnt.model);
+    learnt.report.warnings.push_back(no_refit(error));
     return learnt;
   }
 }

@@ -24,6 +24,10 @@ struct Learnt {
 [[nodiscard]] ContinualGP::Checkpoint hold(const ContinualGP::Checkpoint& model,
                                            ContinualGP::Pending rows);
 
+/// The model with no rows waiting: they stay learnt as they are, and the reservoir is offered them.
+/// A past that counts less by now does so from here on.
+[[nodiscard]] ContinualGP::Checkpoint settle(const ContinualGP::Checkpoint& model);
+
 class Observation {
  public:
   /// Keeps references to all of these. Throws std::invalid_argument or NumericalError for a batch
@@ -42,6 +46,7 @@ class Observation {
                                    const VectorRef& weights) const;
   [[nodiscard]] double elapsed(const Pending& rows) const;
   [[nodiscard]] bool is_young(const Pending& rows) const;
+  [[nodiscard]] bool is_late_for_youth() const;
   [[nodiscard]] bool is_overdue() const;
   [[nodiscard]] bool is_few(const Pending& rows) const;
   void judge(Pending& rows);
@@ -50,7 +55,7 @@ class Observation {
   [[nodiscard]] Learnt learn_few(Pending rows);
   [[nodiscard]] Learnt learn_anew(const Checkpoint& model, Pending rows);
   [[nodiscard]] Learnt learn_surprising(const Pending& rows);
-  [[nodiscard]] Learnt learn_anew_or_go_on(Pending rows);
+  [[nodiscard]] Learnt learn_anew_or_go_on(const Pending& rows);
   [[nodiscard]] bool has_changed(const Checkpoint& model, const Pending& rows) const;
 
   void foresee();

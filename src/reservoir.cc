@@ -18,6 +18,9 @@ std::uint64_t random_number(std::uint64_t seed, std::uint64_t n) {
   return z ^ (z >> 31U);
 }
 
+// Hyperparameters cannot be told from fewer.
+constexpr Index kLeastRows = 100;
+
 /// Rows of a sample, drawn one by one, each once.
 struct Draw {
   const Reservoir& from;
@@ -43,10 +46,8 @@ struct Draw {
 }  // namespace
 
 void Reservoir::forget(double gamma, std::uint64_t seed) {
-  // Hyperparameters cannot be told from fewer.
-  constexpr double kLeast = 100.0;
   weight *= gamma;
-  const auto most = static_cast<Index>(std::max(weight, kLeast));
+  const Index most = weight < 1.0 ? 0 : std::max(static_cast<Index>(weight), kLeastRows);
   Index left = size();
   for (; left > most; --left) {
     const auto n = static_cast<std::uint64_t>(seen + left);
@@ -63,7 +64,10 @@ void Reservoir::offer(const MatrixRef& X_new, const VectorRef& y_new, Index capa
                       std::uint64_t seed) {
   AMPLE_ASSERT(X_new.rows() == y_new.size() && capacity > 0);
   if (seen == 0) X.resize(0, X_new.cols());
-  const Index appended = std::min(capacity - size(), X_new.rows());
+  // A sample that stands for more rows than it has is not filled up: those to come would be in it
+  // more probably than those before.
+  const bool is_whole = static_cast<double>(size()) + 1.0 > weight || size() < kLeastRows;
+  const Index appended = is_whole ? std::min(capacity - size(), X_new.rows()) : 0;
   const Index before = size();
   if (appended > 0) {
     X.conservativeResize(before + appended, Eigen::NoChange);

@@ -1,5 +1,6 @@
 #include "surprise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -51,9 +52,10 @@ double p_value(double chi_squared, Index rows, Index fitted_rows) {
   // Beyond these the distribution is that of a known σ², to more digits than matter.
   constexpr double kKnown = 1e7;
   const auto N = static_cast<double>(rows);
-  const double n = fitted_rows > 0 ? static_cast<double>(fitted_rows) : kKnown;
+  const double n = fitted_rows > 0 ? std::min(static_cast<double>(fitted_rows), kKnown) : kKnown;
   const double sum = n + chi_squared;
-  return incomplete_beta(n / sum, chi_squared / sum, 0.5 * n, 0.5 * N);
+  const double p = incomplete_beta(n / sum, chi_squared / sum, 0.5 * n, 0.5 * N);
+  return std::clamp(p, 0.0, 1.0);
 }
 
 bool is_surprising(double chi_squared, Index rows, Index fitted_rows) {

@@ -43,6 +43,7 @@ constexpr double kShareToRefit = 0.2;
 // γ, how much a past row counts, is taken from these; less than 1 only for so many nats.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
 constexpr double kNatsToForget = 3.0;
+constexpr Index kMostEvidence = 2000;  // rows that are asked
 
 // What a batch must gain in all, for each of its rows, if rows of the past are to go with it.
 constexpr double kNatsARowToForget = 0.1;
@@ -214,7 +215,11 @@ void Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
   if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
   const double precision = old().noise_variance / theta.noise();
-  own_old_.emplace(temper(bound.absorb(), std::min(1.0, precision)));
+  try {
+    own_old_.emplace(temper(bound.absorb(), std::min(1.0, precision)));
+  } catch (const NumericalError&) {
+    return;
+  }
   theta_ = theta;
 }
 
@@ -244,10 +249,14 @@ void Update::forget_by_evidence() {
   report_.forgot = to_string(Forgetting::Rule::adaptive);
   if (report_.past_weight <= kNextToNothing) {
     drop_reservoir();
-  } else {
+  } else if (options_.reservoir > 0) {
+    const Index fitted = reservoir_.fitted;
+    reservoir_ = model_.reservoir;
     reservoir_.forget(report_.past_weight, options_.seed);
+    reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+    reservoir_.fitted = fitted;
   }
-  // Without this batch, which is not forgotten.
+  // Like the sample, without this batch, which is not forgotten.
   targets_ = base_targets_;
   targets_.forget(report_.past_weight);
   targets_.observe(sites_.target);
@@ -270,11 +279,16 @@ double Update::nats_to_drop_rows() const {
 /// forget.
 void Update::choose_past_weight() {
   report_.past_weight = 1.0;
-  const auto evidence = TemperedEvidence::of(old(), X_, sites_.target);
+  // Of many rows some tell enough, and all would cost O(N³).
+  const Index step = (X_.rows() + kMostEvidence - 1) / kMostEvidence;
+  const auto some = Eigen::seq(Index{0}, X_.rows() - 1, step);
+  const Matrix X = X_(some, Eigen::all);
+  const Vector y = sites_.target(some);
+  const auto evidence = TemperedEvidence::of(old(), X, y);
   if (!evidence) return;
   double best = (*evidence)(1.0);
   for (const double factor : kNoiseFactors) {
-    best = std::max(best, optimum_with_noise(old(), X_, sites_, factor).value_or(kNoDensity));
+    best = std::max(best, optimum_with_noise(old(), X, Sites(y), factor).value_or(kNoDensity));
   }
   best += kNatsToForget;
   for (const double gamma : kPastWeights) {

@@ -226,6 +226,46 @@ TEST(Forgetting, TimeIsThatOfTheBatches) {
             std::string::npos);
 }
 
+// A model whose rows would all be learnt anew does not take those of long ago for new ones, and
+// what is due when points are removed is not forgotten to be forgotten.
+TEST(Forgetting, AGapInTimeCountsForYoungModelsToo) {
+  Random random(36);
+  const auto rows = [&](double sign) {
+    Batch b{random.uniform(100, 1, -3.0, 3.0), Vector(100)};
+    for (Index i = 0; i < 100; ++i) {
+      b.y[i] = sign * std::sin(2.0 * b.X(i, 0)) + 0.1 * random.normal();
+    }
+    return b;
+  };
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.forget = Forgetting::after_time(60.0);
+  ContinualGP gp(options);
+  const Batch first = rows(1.0);
+  gp.observe(first.X, first.y, {.time = 0.0});
+  const Batch later = rows(-1.0);
+  const BatchReport r = gp.observe(later.X, later.y, {.time = 1200.0});
+  EXPECT_NEAR(r.past_weight, std::exp2(-20.0), 1e-9);
+  EXPECT_EQ(gp.rows_seen(), 200);
+  const Batch test = rows(-1.0);
+  EXPECT_LT((gp.predict(test.X).mean - test.y).norm() / test.y.norm(), 0.4);
+}
+
+TEST(Forgetting, CompressingDoesNotKeepWhatIsDueToGo) {
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.forget = Forgetting::after_rows(1000.0);
+  ContinualGP gp(options);
+  const Batch first = random_batch(1200, 2, 37);
+  gp.observe(first.X, first.y);
+  const Batch next = random_batch(100, 2, 38);
+  gp.observe(next.X, next.y);
+  ASSERT_EQ(gp.checkpoint()->pending.X.rows(), 100);
+  const double before = gp.checkpoint()->targets.weight;
+  gp.compress_to(gp.size() - 1);
+  EXPECT_EQ(gp.checkpoint()->pending.X.rows(), 0);
+  EXPECT_NEAR(gp.checkpoint()->targets.weight, before * std::exp2(-0.1), 1e-6);
+  static_cast<void>(to_bytes(gp));  // which checks that all parts fit
+}
+
 TEST(Forgetting, IsSavedWithTheModel) {
   const Batch rows = random_batch(30, 2, 34);
   ContinualGP gp(held(Forgetting::after_time(60.0)));

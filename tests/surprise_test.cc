@@ -194,6 +194,22 @@ TEST(Surprise, AChangeIsNoticedWithinSomeTensOfRows) {
   EXPECT_GT(rows_until_changed(options, 400, 20), 300);
 }
 
+TEST(Surprise, IntervalsThatDoNotHoldAreWarnedOf) {
+  ContinualGPOptions options = quick_options();
+  options.forget = Forgetting::never();
+  ContinualGP gp(options);
+  Random random(10);
+  const auto warned = [&](double sign) {
+    const Batch next = wave(random, 80, sign);
+    for (const std::string& warning : gp.observe(next.X, next.y).warnings) {
+      if (warning.find("95 % intervals") != std::string::npos) return true;
+    }
+    return false;
+  };
+  for (int b = 0; b < 6; ++b) EXPECT_FALSE(warned(1.0)) << b;
+  EXPECT_TRUE(warned(-1.0));
+}
+
 TEST(Surprise, WaitingRowsAreSavedWithWhatTheyTold) {
   Random random(7);
   ContinualGP gp(quick_options());

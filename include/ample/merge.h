@@ -121,6 +121,9 @@ struct Merged {
 /// whatever their scaling was. Rows that wait for a refit stay learnt as they are, and wait no
 /// longer.
 ///
+/// Models that forget by time count as of their own latest row, so they should have been fed up to
+/// about the same time.
+///
 /// Throws std::invalid_argument for no models, for one that is given twice, and for models of
 /// different dimension, scaling or form of kernel, NumericalError if the union cannot be
 /// factorised.

@@ -26,7 +26,8 @@ struct Reservoir {
   void offer(const MatrixRef& X_new, const VectorRef& y_new, Index capacity, std::uint64_t seed);
 
   /// From now on every row offered so far counts γ times what it did. The sample never has more
-  /// rows than all of them count, unless that is fewer than 100: those that go are drawn by chance.
+  /// rows than all of them count, unless that is fewer than 100 but at least one: those that go are
+  /// drawn by chance.
   void forget(double gamma, std::uint64_t seed);
 };
 
