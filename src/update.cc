@@ -51,6 +51,9 @@ constexpr double kNatsARowToForget = 0.1;
 // How much larger the noise may have been instead.
 constexpr std::array kNoiseFactors = {1.5, 2.5, 5.0};
 
+// σ²_old/σ² below which the noise is not what it was taken for.
+constexpr double kOtherNoise = 0.5;
+
 // From here on the past is dropped with its reservoir.
 constexpr double kNextToNothing = 0.01;
 
@@ -209,14 +212,16 @@ void Update::refit_to_reservoir() {
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
-// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be larger, the rows of the
-// past know no more than those to come: they count σ²_old/σ² of what they did.
+// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be several times as large,
+// the rows of the past know no more than those to come: they count σ²_old/σ² of what they did. Fits
+// move σ² up and down a little, and what a rise took away no fall would give back: those do not
+// count.
 void Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
   if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
   const double precision = old().noise_variance / theta.noise();
   try {
-    own_old_.emplace(temper(bound.absorb(), std::min(1.0, precision)));
+    own_old_.emplace(temper(bound.absorb(), precision < kOtherNoise ? precision : 1.0));
   } catch (const NumericalError&) {
     return;
   }
