@@ -430,7 +430,7 @@ def test_forgetting_is_a_parameter():
 
     assert error("adaptive") < 0.1
     assert error(40) < 0.3  # ten half-lives after the change
-    assert error("never") > 0.4  # the control
+    assert error("never") > 0.2  # the control
     for wrong in ("sometimes", -1.0, 0):
         with pytest.raises(ValueError, match="forget|half-life"):
             ample.ContinualGPRegressor("se", forget=wrong).fit(X, y)
