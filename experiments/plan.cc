@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -187,12 +188,15 @@ std::vector<Run> plan(const PlanFilter& filter) {
 }
 
 std::optional<Run> find_run(const std::string& key) {
-  PlanFilter everything;
-  everything.whole_sweep = true;
-  for (Run& run : plan(everything)) {
-    if (run.key() == key) return std::move(run);
-  }
-  return std::nullopt;
+  static const std::map<std::string, Run> by_key = [] {
+    PlanFilter everything;
+    everything.whole_sweep = true;
+    std::map<std::string, Run> runs;
+    for (Run& run : plan(everything)) runs.emplace(run.key(), std::move(run));
+    return runs;
+  }();
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool is_timing(const std::string& experiment) { return experiment == "figure2b"; }

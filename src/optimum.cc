@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include <Eigen/Eigenvalues>
+#include <utility>
 
 #include "check.h"
 #include "linalg.h"
@@ -32,28 +31,39 @@ Matrix what_old_points_leave(const State& old, const MatrixRef& X, const MatrixR
   return S;
 }
 
-/// log N(t; Uᵀw, S + UᵀU + Λ⁻¹) with U = L_D⁻¹V, the old posterior's part   (3)
-std::optional<PredictiveDensity> density(const State& old, double noise_variance,
-                                         const Sites& sites, const MatrixRef& Vt, Matrix S) {
-  if (sites.weighted()) {
-    S.diagonal().array() += noise_variance / sites.weight.array();
-  } else {
-    S.diagonal().array() += noise_variance;
-  }
-  Vector e = sites.target;
+/// What the old posterior predicts of f at the rows: N(t − error, covariance), lower triangle.
+struct Predicted {
+  Matrix covariance;
+  Vector error;
+};
+
+/// N(Uᵀw, S + UᵀU) with U = L_D⁻¹V, the old posterior's part   (3)
+Predicted predict(const State& old, const Sites& sites, const MatrixRef& Vt, Matrix S) {
+  Predicted f{std::move(S), sites.target};
   if (old.size() > 0) {
     Matrix Ut = Vt;
     solve_right(old.L_D, Op::transpose, Ut);
-    outer(1.0, Ut, 1.0, S);
-    e.noalias() -= Ut * old.w;
+    outer(1.0, Ut, 1.0, f.covariance);
+    f.error.noalias() -= Ut * old.w;
+  }
+  return f;
+}
+
+/// log N(t; Uᵀw, S + UᵀU + Λ⁻¹)
+std::optional<PredictiveDensity> density(double noise_variance, const Sites& sites, Predicted f) {
+  Matrix& C = f.covariance;
+  if (sites.weighted()) {
+    C.diagonal().array() += noise_variance / sites.weight.array();
+  } else {
+    C.diagonal().array() += noise_variance;
   }
   PredictiveDensity out;
-  out.residual = e.array() / S.diagonal().array().sqrt();
-  if (!cholesky(S)) return std::nullopt;
-  solve(S, Op::none, e);
-  out.chi_squared = e.squaredNorm();
+  out.residual = f.error.array() / C.diagonal().array().sqrt();
+  if (!cholesky(C)) return std::nullopt;
+  solve(C, Op::none, f.error);
+  out.chi_squared = f.error.squaredNorm();
   out.log_density = -0.5 * static_cast<double>(sites.size()) * std::log(2.0 * std::numbers::pi) -
-                    sum_log_diagonal(S) - 0.5 * out.chi_squared;
+                    sum_log_diagonal(C) - 0.5 * out.chi_squared;
   if (!std::isfinite(out.log_density) || !out.residual.allFinite()) return std::nullopt;
   return out;
 }
@@ -73,7 +83,8 @@ std::optional<PredictiveDensity> predictive_density(const State& old, const Matr
 std::optional<PredictiveDensity> predictive_density(const State& old, const MatrixRef& X,
                                                     const Sites& sites, const MatrixRef& Vt) {
   check_batch(old, X, sites);
-  return density(old, old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt));
+  return density(old.noise_variance, sites,
+                 predict(old, sites, Vt, what_old_points_leave(old, X, Vt)));
 }
 
 std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites& sites) {
@@ -81,12 +92,17 @@ std::optional<double> optimum(const State& old, const MatrixRef& X, const Sites&
 }
 
 std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X, const Sites& sites,
-                                         double factor) {
+                                         std::span<const double> factors) {
   check_batch(old, X, sites);
-  if (!(factor > 0.0)) invalid("optimum: the noise's factor is {}, but must be positive", factor);
   const Matrix Vt = whiten(old, X);
-  return value_of(
-      density(old, factor * old.noise_variance, sites, Vt, what_old_points_leave(old, X, Vt)));
+  const Predicted f = predict(old, sites, Vt, what_old_points_leave(old, X, Vt));
+  std::optional<double> best;
+  for (const double factor : factors) {
+    if (!(factor > 0.0)) invalid("optimum: the noise's factor is {}, but must be positive", factor);
+    const auto value = value_of(density(factor * old.noise_variance, sites, f));
+    if (value && (!best || *value > *best)) best = value;
+  }
+  return best;
 }
 
 std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, const Sites& sites,
@@ -110,7 +126,8 @@ std::optional<double> optimum_with_jitter(const State& old, const MatrixRef& X, 
   const double residual = sites.weighted() ? missing.dot(sites.weight) : missing.sum();
   S.diagonal().array() -= jitter;
   S.triangularView<Eigen::Lower>() += jitter * jitter * P;
-  const auto value = value_of(density(old, old.noise_variance, sites, Vt, std::move(S)));
+  const auto value =
+      value_of(density(old.noise_variance, sites, predict(old, sites, Vt, std::move(S))));
   if (!value) return std::nullopt;
   return *value - 0.5 * residual / old.noise_variance;
 }
@@ -124,33 +141,26 @@ struct InflatedPast {
   double quadratic = 0.0;
 };
 
-// D_a⁻¹ = Q Qᵀ with Q = L⁻ᵀ R, A_old = R Rᵀ, and c_old = R r, so that with J = I + t QᵀQ
-//   (D_a + tI)⁻¹ = Q J⁻¹ Qᵀ,   ỹᵀ(D_a + tI)⁻¹ỹ = rᵀ J⁻¹ r,   ỹᵀ D_a⁻¹ ỹ = rᵀr.
+// D_a⁻¹ = S = L⁻ᵀ A_old L⁻¹ and D_a⁻¹ỹ = u = L⁻ᵀ c_old, so with J = I + tS
+//   (D_a + tI)⁻¹ = J⁻¹S,   (D_a + tI)⁻¹ỹ = J⁻¹u,   ỹᵀ(D_a⁻¹ − (D_a + tI)⁻¹)ỹ = t uᵀJ⁻¹u,
+// which hold in the limit too where the data say nothing and D_a⁻¹ is singular.
 std::optional<InflatedPast> inflate(const State& old, double t) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(old.A);
-  if (eigen.info() != Eigen::Success) return std::nullopt;
-  // Directions the data say nothing about have no pseudo-data; they drop out.
-  const Vector& lambda = eigen.eigenvalues();
-  const double floor = 1e-14 * std::max(lambda.maxCoeff(), 1.0);
-  const auto kept = static_cast<Index>((lambda.array() > floor).count());
-  const Vector root = lambda.tail(kept).cwiseSqrt();
-  const Matrix R = eigen.eigenvectors().rightCols(kept) * root.asDiagonal();
-  const Vector r =
-      root.cwiseInverse().asDiagonal() * (eigen.eigenvectors().rightCols(kept).transpose() * old.c);
-  Matrix Q = R;
-  solve_left(old.L, Op::transpose, Q);
-  Matrix J(kept, kept);
-  gram(t, Q, 0.0, J);
+  Matrix S = old.A;
+  solve_both_sides(old.L, S);
+  S = S.selfadjointView<Eigen::Lower>();
+  Matrix J = t * S;
   J.diagonal().array() += 1.0;
   if (!cholesky(J)) return std::nullopt;
-  Matrix scaled = R;  // R J^{-T/2}
-  solve_right(J, Op::transpose, scaled);
-  Vector J_r = r;
-  solve(J, Op::none, J_r);
-  InflatedPast past{Matrix(old.size(), old.size()), scaled * J_r,
-                    r.squaredNorm() - J_r.squaredNorm()};
-  outer(1.0, scaled, 0.0, past.A);
-  return past;
+  solve_left(J, Op::none, S);
+  solve_left(J, Op::transpose, S);
+  multiply_both_sides(old.L, S);
+  Vector u = old.c;
+  solve(old.L, Op::transpose, u);
+  solve(J, Op::none, u);
+  const double quadratic = t * u.squaredNorm();
+  solve(J, Op::transpose, u);
+  return InflatedPast{std::move(S), old.L.triangularView<Eigen::Lower>().transpose() * u,
+                      quadratic};
 }
 
 }  // namespace

@@ -116,22 +116,29 @@ Shape shape_of(const Kernel& kernel, Index D) {
 // The prior variance of a function that nothing is known of yet, in units of the noise.
 constexpr double kNothing = 1e-3;
 
-/// Candidates one after the other, each beginning where a simpler one ended. They are fitted to two
-/// thirds of the rows by the evidence, and judged by how well they foresee the rest: the evidence
+/// Candidates one after the other, each beginning where a simpler one ended. They are fitted to
+/// some of the rows by the evidence, and judged by how well they foresee all others: the evidence
 /// alone would favour whatever has the most lengthscales.
 class KernelSearch {
  public:
   KernelSearch(const Hyperparameters& start, const Matrix& X, const Vector& y, Roughness roughness,
                Lengthscales lengthscales, const ShouldStop& should_stop)
       : start_(start),
-        X_(X),
-        y_(y),
         roughness_(roughness),
         lengthscales_(lengthscales),
         should_stop_(should_stop) {
+    // Of 500 rows every third is foreseen, and so is what there is besides.
+    const Index step = (y.size() + kFitted - 1) / kFitted;
+    std::vector<Index> some;
     std::vector<Index> train;
     std::vector<Index> test;
-    for (Index i = 0; i < y.size(); ++i) (i % 3 == 2 ? test : train).push_back(i);
+    for (Index i = 0; i < y.size(); ++i) {
+      const bool is_some = i % step == 0;
+      if (is_some) some.push_back(i);
+      (is_some && (i / step) % 3 != 2 ? train : test).push_back(i);
+    }
+    X_some_ = X(some, Eigen::all);
+    y_some_ = y(some);
     X_train_ = X(train, Eigen::all);
     y_train_ = y(train);
     X_test_ = X(test, Eigen::all);
@@ -139,7 +146,7 @@ class KernelSearch {
   }
 
   FoundKernel run() {
-    const Index D = X_.cols();
+    const Index D = X_some_.cols();
     const double root = std::sqrt(static_cast<double>(D));
     consider_noise();
     // A start that is far too long sees only noise, one far too short only noise-free data.
@@ -161,8 +168,8 @@ class KernelSearch {
       try_from(Family::matern32, "matern32", shape, noise, 30, margin);
     }
     if (!best_) return {noise_only(), text_};
-    // All rows at last.
-    EvidenceFit all = fit_evidence(best_->theta, X_, y_, options(20), nullptr, should_stop_);
+    EvidenceFit all =
+        fit_evidence(best_->theta, X_some_, y_some_, options(20), nullptr, should_stop_);
     return {all.summary.usable() ? all.theta : best_->theta, text_};
   }
 
@@ -178,7 +185,7 @@ class KernelSearch {
   /// Nothing to learn, as it seems: next to all of the variance is noise, and the model is open to
   /// a smooth function.
   [[nodiscard]] Hyperparameters noise_only() const {
-    const auto D = static_cast<std::size_t>(X_.cols());
+    const auto D = static_cast<std::size_t>(X_some_.cols());
     const std::size_t count = lengthscales_ == Lengthscales::each ? D : 1;
     const std::vector<double> lengthscales(count, std::sqrt(static_cast<double>(D)));
     return at(Family::squared_exponential, {kNothing, lengthscales}, 1.0);
@@ -218,14 +225,15 @@ class KernelSearch {
   /// What a rougher kernel must foresee better, for each row: it takes several times the points.
   static constexpr double kNatsForRoughness = 0.03;
 
+  /// Rows that kernels are fitted to: evaluations cost O(N³).
+  static constexpr Index kFitted = 500;
+
   const Hyperparameters& start_;
-  const Matrix& X_;
-  const Vector& y_;
   Roughness roughness_;
   Lengthscales lengthscales_;
   const ShouldStop& should_stop_;
-  Matrix X_train_, X_test_;
-  Vector y_train_, y_test_;
+  Matrix X_some_, X_train_, X_test_;
+  Vector y_some_, y_train_, y_test_;
   std::optional<EvidenceFit> best_;
   double best_score_ = 0.0;
   std::string text_;
@@ -240,8 +248,8 @@ bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
                         Roughness roughness, Lengthscales lengthscales,
                         const ShouldStop& should_stop) {
-  constexpr Index kRows = 500;
-  const auto every = thinned(X.rows(), kRows);
+  constexpr Index kMostRows = 2000;
+  const auto every = thinned(X.rows(), kMostRows);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
   return KernelSearch(start, some_X, some_y, roughness, lengthscales, should_stop).run();

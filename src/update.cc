@@ -14,6 +14,7 @@
 #include "evidence_fit.h"
 #include "fit.h"
 #include "foresight.h"
+#include "residual_noise.h"
 #include "start_search.h"
 #include "stopwatch.h"
 
@@ -40,16 +41,17 @@ constexpr int kReplayEvaluations = 15;
 // another is worth while: they have then grown by a quarter.
 constexpr double kShareToRefit = 0.2;
 
-// γ, how much a past row counts, is taken from these; less than 1 only for so many nats.
+// γ, how much a past row counts, is taken from these.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
-constexpr double kNatsToForget = 3.0;
-constexpr Index kMostEvidence = 2000;  // rows that are asked
+constexpr Index kMostEvidence = 2000;  // rows of a batch that are asked
 
-// What a batch must gain in all, for each of its rows, if rows of the past are to go with it.
+// What a batch must gain, in all and for each of its rows, if the past is to count less or to be
+// learnt again.
+constexpr double kNatsToForget = 3.0;
 constexpr double kNatsARowToForget = 0.1;
 
 // How much larger the noise may have been instead.
-constexpr std::array kNoiseFactors = {1.5, 2.5, 5.0};
+constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 
 // σ²_old/σ² below which the noise is not what it was taken for.
 constexpr double kOtherNoise = 0.5;
@@ -80,6 +82,20 @@ Sites sites_that_count(const Selection& selection, const State& old, const Matri
   Vector weight = noise / (noise + missing.array());
   if (sites.weighted()) weight.array() *= sites.weight.array();
   return {sites.target, weight};
+}
+
+/// What a past row counts at another σ². A and c were made of rows of precision 1/σ²_old. Where σ²
+/// turns out to be several times as large, the rows of the past know no more than those to come:
+/// they count σ²_old/σ² of what they did. Fits move σ² up and down a little, and what a rise took
+/// away no fall would give back: those do not count.
+double weight_at_noise(double noise, double noise_old) {
+  return noise_old < kOtherNoise * noise ? noise_old / noise : 1.0;
+}
+
+/// The log density of rows under a state whose noise may be larger than it says: a model that is a
+/// little wrong everywhere does with that.
+double density_with_any_noise(const State& state, const MatrixRef& X, const Sites& sites) {
+  return optimum_with_noise(state, X, sites, kNoiseFactors).value_or(kNoDensity);
 }
 
 }  // namespace
@@ -153,10 +169,10 @@ void Update::replay() {
   } else if (reservoir_is_due()) {
     refit_to_reservoir();
   }
-  // The evidence of a tempered past does not know weights.
-  if (base_ && options_.forget.rule == Forgetting::Rule::adaptive && !sites_.weighted()) {
-    forget_by_evidence();
-  }
+  if (may_relearn()) forget_by_evidence();
+  const bool is_doubted =
+      report_.relearnt || report_.forgot == to_string(Forgetting::Rule::adaptive);
+  if (base_ && report_.refitted && !is_doubted) raise_noise();
   report_.seconds_fit += watch.seconds();
 }
 
@@ -212,20 +228,41 @@ void Update::refit_to_reservoir() {
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
-// Both were made of rows of precision 1/σ²_old. Where σ² turns out to be several times as large,
-// the rows of the past know no more than those to come: they count σ²_old/σ² of what they did. Fits
-// move σ² up and down a little, and what a rise took away no fall would give back: those do not
-// count.
 void Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
   if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
-  const double precision = old().noise_variance / theta.noise();
   try {
-    own_old_.emplace(temper(bound.absorb(), precision < kOtherNoise ? precision : 1.0));
+    own_old_.emplace(temper(bound.absorb(), weight_at_noise(theta.noise(), old().noise_variance)));
   } catch (const NumericalError&) {
     return;
   }
   theta_ = theta;
+}
+
+/// A short lengthscale explains outliers of a sample, each by a bump of its own; it is only beside
+/// a model of many more rows that they are noise. So σ² is at least what the model leaves of the
+/// reservoir, unless that is because the model is wrong.
+void Update::raise_noise() {
+  const double found = theta_.noise();
+  const double noise = std::min(residual_noise(old(), reservoir_.X, reservoir_.y, found),
+                                theta_.noise_variance.upper);
+  if (noise <= found) return;
+  if (found < kOtherNoise * noise && may_relearn()) {
+    relearn(model_.reservoir);
+    if (report_.relearnt) return;
+  }
+  State noisier = old();
+  noisier.noise_variance = noise;
+  const double before = base_->state().noise_variance;
+  own_old_.emplace(
+      temper(noisier, weight_at_noise(noise, before) / weight_at_noise(found, before)));
+  theta_.noise_variance.value = noise;
+}
+
+/// Whether the batch may say that the past is not what it was. The evidence of a tempered past does
+/// not know weights.
+bool Update::may_relearn() const {
+  return base_ && options_.forget.rule == Forgetting::Rule::adaptive && !sites_.weighted();
 }
 
 void Update::forget_by_age() {
@@ -277,25 +314,26 @@ void Update::drop_reservoir() {
 }
 
 double Update::nats_to_drop_rows() const {
-  return kNatsToForget + kNatsARowToForget * static_cast<double>(X_.rows());
+  const Index rows = std::min(X_.rows(), kMostEvidence);
+  return kNatsToForget + kNatsARowToForget * static_cast<double>(rows);
 }
 
-/// γ is less than 1 only if no larger noise explains the batch as well: outliers are no reason to
-/// forget.
-void Update::choose_past_weight() {
-  report_.past_weight = 1.0;
-  // Of many rows some tell enough, and all would cost O(N³).
+/// Of many rows some tell enough, and all would cost O(N³).
+Rows Update::rows_to_ask() const {
   const Index step = (X_.rows() + kMostEvidence - 1) / kMostEvidence;
   const auto some = Eigen::seq(Index{0}, X_.rows() - 1, step);
-  const Matrix X = X_(some, Eigen::all);
-  const Vector y = sites_.target(some);
-  const auto evidence = TemperedEvidence::of(old(), X, y);
+  return {X_(some, Eigen::all), Sites(sites_.target(some))};
+}
+
+/// γ is less than 1 only if no larger noise explains the batch nearly as well: outliers are no
+/// reason to forget.
+void Update::choose_past_weight() {
+  report_.past_weight = 1.0;
+  const Rows asked = rows_to_ask();
+  const auto evidence = TemperedEvidence::of(old(), asked.X, asked.sites.target);
   if (!evidence) return;
-  double best = (*evidence)(1.0);
-  for (const double factor : kNoiseFactors) {
-    best = std::max(best, optimum_with_noise(old(), X, Sites(y), factor).value_or(kNoDensity));
-  }
-  best += kNatsToForget;
+  double best = std::max((*evidence)(1.0), density_with_any_noise(old(), asked.X, asked.sites));
+  best += nats_to_drop_rows();
   for (const double gamma : kPastWeights) {
     if (const double value = (*evidence)(gamma); value > best) {
       best = value;
@@ -312,8 +350,11 @@ void Update::relearn(const Reservoir& rows) {
   OnlineBound bound(nothing, rows.X, sites_that_count(selection, nothing, rows.X, Sites(rows.y)));
   if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
   State again = bound.absorb();
-  const double better = optimum(again, X_, sites_).value_or(kNoDensity);
-  if (better <= optimum(old(), X_, sites_).value_or(kNoDensity) + nats_to_drop_rows()) return;
+  const Rows asked = rows_to_ask();
+  if (density_with_any_noise(again, asked.X, asked.sites) <=
+      density_with_any_noise(old(), asked.X, asked.sites) + nats_to_drop_rows()) {
+    return;
+  }
   own_old_.emplace(std::move(again));
   report_.relearnt = true;
 }

@@ -1,4 +1,4 @@
-// One batch on its way into a model: prepare → refit → select → absorb. Nothing that it does is
+// One batch on its way into a model: prepare → replay → select → absorb. Nothing that it does is
 // seen before it is whole.
 #pragma once
 
@@ -18,6 +18,12 @@ inline constexpr double kMostInput = 1e300;
 /// That of the first rows of a model: given, taken from them, or none.
 [[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,
                                     const VectorRef& y);
+
+/// Inputs [N,D] and what was seen there.
+struct Rows {
+  Matrix X;
+  Sites sites;
+};
 
 class Update {
  public:
@@ -57,11 +63,14 @@ class Update {
   [[nodiscard]] bool reservoir_is_due() const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
+  void raise_noise();
+  [[nodiscard]] bool may_relearn() const;
   void forget_by_age();
   void forget_by_evidence();
   void choose_past_weight();
   void drop_reservoir();
   [[nodiscard]] double nats_to_drop_rows() const;
+  [[nodiscard]] Rows rows_to_ask() const;
   void relearn(const Reservoir& rows);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();

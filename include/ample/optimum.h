@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "ample/bound.h"
 #include "ample/sites.h"
@@ -37,9 +38,11 @@ struct PredictiveDensity {
 /// L* (9) alone.
 [[nodiscard]] std::optional<double> optimum(const State& old, const MatrixRef& X,
                                             const Sites& sites);
-/// The same had the noise variance been `factor` times as large.
+/// The same had the noise variance been one of `factors` times as large, whichever explains the
+/// batch best.
 [[nodiscard]] std::optional<double> optimum_with_noise(const State& old, const MatrixRef& X,
-                                                       const Sites& sites, double factor);
+                                                       const Sites& sites,
+                                                       std::span<const double> factors);
 
 /// L*_ε (9′): what Z_b = Z_a ∪ X reaches with inducing variables of jitter ε. L* − L*_ε is what
 /// jitter costs where every row is an inducing point.
