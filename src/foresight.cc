@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "ample/exact_gp.h"
-#include "ample/metrics.h"
 #include "ample/target_statistics.h"
 
 namespace ample {
@@ -35,17 +35,26 @@ bool is_a_new_place(const MatrixRef& X_old, const MatrixRef& X_new) {
 
 }  // namespace
 
-double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
-                 const MatrixRef& X_test, const VectorRef& y_test) {
+Vector foreseen(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                const MatrixRef& X_test, const VectorRef& y_test) {
   ExactGP gp(theta);
   try {
     gp.condition(X, y);
   } catch (const NumericalError&) {
-    return kImpossible;
+    return {};
   }
-  const double mean = -nlpd(y_test, gp.predict(X_test, Target::observation));
-  const double sum = mean * static_cast<double>(y_test.size());
-  return std::isfinite(sum) ? sum : kImpossible;
+  const Prediction p = gp.predict(X_test, Target::observation);
+  const auto squares = (y_test - p.mean).array().square() / p.variance.array();
+  Vector densities = -0.5 * ((2.0 * std::numbers::pi * p.variance).array().log() + squares);
+  if (!densities.allFinite()) densities.resize(0);
+  return densities;
+}
+
+double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                 const MatrixRef& X_test, const VectorRef& y_test) {
+  const Vector densities = foreseen(theta, X, y, X_test, y_test);
+  const double sum = densities.sum();
+  return densities.size() > 0 && std::isfinite(sum) ? sum : kImpossible;
 }
 
 bool contradict(const Hyperparameters& theta, const MatrixRef& X_old, const VectorRef& y_old,

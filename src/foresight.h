@@ -7,7 +7,11 @@
 
 namespace ample {
 
-/// Σ log density of y_test given X and y; minus infinity if it cannot be computed. O(N³).
+/// The log density of each row of y_test given X and y; empty if it cannot be computed. O(N³).
+[[nodiscard]] Vector foreseen(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                              const MatrixRef& X_test, const VectorRef& y_test);
+
+/// Their sum; minus infinity if it cannot be computed.
 [[nodiscard]] double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
                                const MatrixRef& X_test, const VectorRef& y_test);
 

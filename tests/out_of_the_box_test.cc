@@ -207,6 +207,36 @@ TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
   EXPECT_GT(rmse(test.y, faithful.predict(test.X).mean), 0.6);
 }
 
+// A sample takes large targets that scatter widely for structure. Beside a model of all rows they
+// are noise, and no reason to learn the sample again.
+TEST(OutOfTheBox, SkewedTargetsAreNotTakenForChanges) {
+  const auto skewed = [](Index N, std::uint64_t seed) {
+    Random random(seed);
+    Batch b{random.uniform(N, 3, -2.0, 2.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      b.y[i] = std::exp(std::sin(b.X(i, 0)) + b.X(i, 1) + 0.15 * random.normal());
+    }
+    return b;
+  };
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  options.reservoir = 300;
+  double density = 0.0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    ContinualGP gp(options);
+    const Batch rows = skewed(6000, seed);
+    for (Index first = 0; first < 6000; first += 300) {
+      const BatchReport r = gp.observe(rows.X.middleRows(first, 300), rows.y.segment(first, 300));
+      EXPECT_FALSE(r.relearnt) << seed << ", " << first;
+      EXPECT_EQ(r.past_weight, 1.0) << seed << ", " << first;
+    }
+    const Batch test = skewed(2000, 100 + seed);
+    const Prediction p = gp.predict(test.X, Target::observation);
+    EXPECT_GT(coverage(test.y, p, 0.95), 0.90) << seed;
+    density -= nlpd(test.y, p) / 3.0;
+  }
+  EXPECT_GT(density, -1.05);
+}
+
 // Sorted by an input, and nothing to see in the first third. While every row is kept the order
 // cannot matter; control: without a reservoir it does.
 TEST(OutOfTheBox, AYoungModelDoesNotDependOnTheOrderOfItsRows) {

@@ -1,0 +1,69 @@
+// The noise of rows beside what a model predicts for them.
+#include "residual_noise.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "ample/bound.h"
+#include "ample/metrics.h"
+#include "ample/posterior.h"
+#include "support/random.h"
+
+namespace ample {
+namespace {
+
+using testing::Random;
+
+Vector sines(const Matrix& X, double deviation, Random& random) {
+  return X.col(0).array().sin() + deviation * random.normal(X.rows()).array();
+}
+
+/// What 200 rows of noise 0.1 say.
+State learnt() {
+  Random random(1);
+  const Matrix X = random.uniform(200, 1, -3.0, 3.0);
+  const Vector y = sines(X, 0.1, random);
+  const State nothing = State::empty(SquaredExponential{}, 0.01, 1);
+  OnlineBound bound(nothing, X, y);
+  EXPECT_TRUE(
+      bound.factorize(SquaredExponential{}, 0.01, Matrix(Vector::LinSpaced(12, -3.0, 3.0))));
+  return bound.absorb();
+}
+
+TEST(ResidualNoise, IsThatOfTheRows) {
+  const State state = learnt();
+  Random random(2);
+  for (const double deviation : {0.1, 0.3, 2.0}) {
+    const Matrix X = random.uniform(4000, 1, -3.0, 3.0);
+    const Vector y = sines(X, deviation, random);
+    EXPECT_NEAR(residual_noise(state, X, y, 1e-4) / (deviation * deviation), 1.0, 0.06)
+        << deviation;
+  }
+}
+
+TEST(ResidualNoise, MakesTheRowsMostProbable) {
+  const State state = learnt();
+  Random random(3);
+  const Matrix X = random.uniform(50, 1, -4.0, 4.0);  // beyond what is known too
+  const Vector y = sines(X, 0.3, random);
+  const double noise = residual_noise(state, X, y, 1e-4);
+  const auto density = [&](double variance) {
+    Prediction p = Posterior(state).predict(X);
+    p.variance.array() += variance;
+    return -nlpd(y, p);
+  };
+  EXPECT_GT(density(noise), density(1.1 * noise));
+  EXPECT_GT(density(noise), density(noise / 1.1));
+}
+
+TEST(ResidualNoise, IsNoLessThanAsked) {
+  const State state = learnt();
+  Random random(4);
+  const Matrix X = random.uniform(100, 1, -3.0, 3.0);
+  EXPECT_EQ(residual_noise(state, X, sines(X, 0.1, random), 0.5), 0.5);
+  EXPECT_EQ(residual_noise(state, Matrix(0, 1), Vector(), 0.5), 0.5);
+}
+
+}  // namespace
+}  // namespace ample
