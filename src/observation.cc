@@ -278,12 +278,13 @@ bool Observation::is_overdue() const {
 /// Whether the batch that is the last of these rows is learnt on top of the model as it is, with θ
 /// held. If not, all rows are learnt anew, on top of the model before the first.
 bool Observation::is_few(const Pending& rows) const {
-  const Index before = before_.pending.X.rows();
   const Index refit_rows = options_.refit_rows;
   if (refit_rows == 0 || is_overdue()) return false;
   if (!rows.base) {
     if (!before_.predictor || before_.warming_up()) return false;
-    return is_young(rows) && before / refit_rows == rows.X.rows() / refit_rows;
+    // Half as many rows again tell more, however few they are.
+    const Index enough = rows.known + std::min(refit_rows, rows.known / 2);
+    return is_young(rows) && rows.X.rows() < enough;
   }
   return rows.X.rows() < refit_rows && options_.forget.weight_after(elapsed(rows)) > kFreshEnough;
 }

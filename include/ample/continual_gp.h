@@ -72,8 +72,9 @@ struct ContinualGPOptions {
   /// Rows from one refit to the next, for streams of small batches: until so many have come, each
   /// batch is learnt at once with the hyperparameters held. Then all of them are learnt anew, as
   /// one batch, from the model before the first of them; so the cut into batches hardly matters.
-  /// Rows that the model cannot have foreseen do not wait (BatchReport::p_value).
-  /// 0: every batch is complete in itself.
+  /// Rows that the model cannot have foreseen do not wait (BatchReport::p_value), and while all
+  /// rows are kept (`reservoir`) half as many again are enough. 0: every batch is complete in
+  /// itself.
   Index refit_rows = 0;
 
   /// Seconds on the clock from one refit to the next, for streams that are slow: when they have
