@@ -20,7 +20,8 @@ namespace ample {
 /// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
 /// that is seen at a new place does not: if most new rows lie at the ends of an input's old range
 /// or beyond, the past is about other places. O((R + N)³); of more than 1000 new rows it looks at
-/// some. They do not if `should_stop` ends the comparison.
+/// some, for their share of the nats. They do not if `should_stop` ends the comparison, nor do
+/// fewer than 20 new rows.
 [[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
                               const VectorRef& y_old, const MatrixRef& X_new,
                               const VectorRef& y_new, double nats,

@@ -18,10 +18,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Every k-th row, so that at most `most` are left: neighbours in a stream are often neighbours in
-/// space.
-auto thinned(Index rows, Index most) {
-  return Eigen::seq(Index{0}, rows - 1, (rows + most - 1) / most);
+/// At most `most` rows, from everywhere: neighbours in a stream are often neighbours in space.
+std::vector<Index> thinned(Index rows, Index most) {
+  const Index left = std::min(rows, most);
+  std::vector<Index> some(static_cast<std::size_t>(left));
+  for (Index i = 0; i < left; ++i) some[static_cast<std::size_t>(i)] = i * rows / left;
+  return some;
 }
 
 Kernel scale_lengthscales(const Kernel& kernel, double factor) {
@@ -127,15 +129,15 @@ class KernelSearch {
         roughness_(roughness),
         lengthscales_(lengthscales),
         should_stop_(should_stop) {
-    // Of 500 rows every third is foreseen, and so is what there is besides.
-    const Index step = (y.size() + kFitted - 1) / kFitted;
-    std::vector<Index> some;
+    // Fitted to two thirds of at most 500 rows; all others judge.
+    const std::vector<Index> some = thinned(y.size(), kFitted);
     std::vector<Index> train;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (i % 3 != 2) train.push_back(some[i]);
+    }
     std::vector<Index> test;
     for (Index i = 0; i < y.size(); ++i) {
-      const bool is_some = i % step == 0;
-      if (is_some) some.push_back(i);
-      (is_some && (i / step) % 3 != 2 ? train : test).push_back(i);
+      if (!std::ranges::binary_search(train, i)) test.push_back(i);
     }
     X_some_ = X(some, Eigen::all);
     y_some_ = y(some);

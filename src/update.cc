@@ -74,9 +74,16 @@ double fit_rounding(const State& old, const Matrix& X, Index M) {
 /// inducing points, does not. So such rows count as rows whose noise is σ² + r_n.
 Sites sites_that_count(const Selection& selection, const State& old, const Matrix& X,
                        const Sites& sites) {
-  if (selection.stop != SelectionStop::cap || !selection.factors) return sites;
+  if (selection.stop != SelectionStop::cap) return sites;
   const double noise = old.noise_variance;
-  Vector known = selection.factors->Vt.rowwise().squaredNorm();
+  Vector known;
+  if (selection.factors) {
+    known = selection.factors->Vt.rowwise().squaredNorm();
+  } else {
+    OnlineBound bound(old, X, sites);
+    if (!bound.factorize(old.kernel, noise, selection.Z)) return sites;
+    known = bound.factors().Vt.rowwise().squaredNorm();
+  }
   if (sites.weighted()) known.array() /= sites.weight.array();
   const Vector missing = (old.kernel.diagonal(X) - known).cwiseMax(0.0);
   Vector weight = noise / (noise + missing.array());
@@ -84,18 +91,26 @@ Sites sites_that_count(const Selection& selection, const State& old, const Matri
   return {sites.target, weight};
 }
 
+/// What so many rows must gain if the past is to count less or to be learnt again.
+double nats_to_drop(Index rows) {
+  return kNatsToForget + kNatsARowToForget * static_cast<double>(rows);
+}
+
 /// What a past row counts at another σ². A and c were made of rows of precision 1/σ²_old. Where σ²
-/// turns out to be several times as large, the rows of the past know no more than those to come:
+/// turns out to be more than twice as large, the rows of the past know no more than those to come:
 /// they count σ²_old/σ² of what they did. Fits move σ² up and down a little, and what a rise took
 /// away no fall would give back: those do not count.
 double weight_at_noise(double noise, double noise_old) {
   return noise_old < kOtherNoise * noise ? noise_old / noise : 1.0;
 }
 
-/// The log density of rows under a state whose noise may be larger than it says: a model that is a
-/// little wrong everywhere does with that.
-double density_with_any_noise(const State& state, const MatrixRef& X, const Sites& sites) {
-  return optimum_with_noise(state, X, sites, kNoiseFactors).value_or(kNoDensity);
+/// The log density of rows under a state whose noise may be up to five times what it says, or
+/// `also` times: a model that is a little wrong everywhere makes do with that.
+double density_with_more_noise(const State& state, const MatrixRef& X, const Sites& sites,
+                               double also = 1.0) {
+  std::array<double, kNoiseFactors.size() + 1> factors{};
+  *std::ranges::copy(kNoiseFactors, factors.begin()).out = also;
+  return optimum_with_noise(state, X, sites, factors).value_or(kNoDensity);
 }
 
 }  // namespace
@@ -241,14 +256,15 @@ void Update::carry_to(const Hyperparameters& theta) {
 
 /// A short lengthscale explains outliers of a sample, each by a bump of its own; it is only beside
 /// a model of many more rows that they are noise. So σ² is at least what the model leaves of the
-/// reservoir, unless that is because the model is wrong.
+/// reservoir, unless learning the reservoir again, where that is allowed, shows the model wrong.
 void Update::raise_noise() {
+  if (theta_.noise_variance.is_fixed) return;
   const double found = theta_.noise();
   const double noise = std::min(residual_noise(old(), reservoir_.X, reservoir_.y, found),
                                 theta_.noise_variance.upper);
   if (noise <= found) return;
   if (found < kOtherNoise * noise && may_relearn()) {
-    relearn(model_.reservoir);
+    relearn(model_.reservoir, noise / found);
     if (report_.relearnt) return;
   }
   State noisier = old();
@@ -280,11 +296,11 @@ void Update::forget_by_evidence() {
       refit_to_reservoir();
       choose_past_weight();
     }
-    if (report_.past_weight < 1.0 &&
-        !contradict(theta_, past.X, past.y, X_, sites_.target, nats_to_drop_rows(), should_stop_)) {
+    if (report_.past_weight < 1.0 && !contradict(theta_, past.X, past.y, X_, sites_.target,
+                                                 nats_to_drop(X_.rows()), should_stop_)) {
       // The rows hold. It is what was made of them, at another θ, that does not.
       report_.past_weight = 1.0;
-      return relearn(past);
+      return relearn(past, 1.0);
     }
   }
   if (report_.past_weight == 1.0) return;
@@ -313,11 +329,6 @@ void Update::drop_reservoir() {
   if (may_refit()) refit_to_reservoir();
 }
 
-double Update::nats_to_drop_rows() const {
-  const Index rows = std::min(X_.rows(), kMostEvidence);
-  return kNatsToForget + kNatsARowToForget * static_cast<double>(rows);
-}
-
 /// Of many rows some tell enough, and all would cost O(N³).
 Rows Update::rows_to_ask() const {
   const Index step = (X_.rows() + kMostEvidence - 1) / kMostEvidence;
@@ -332,8 +343,8 @@ void Update::choose_past_weight() {
   const Rows asked = rows_to_ask();
   const auto evidence = TemperedEvidence::of(old(), asked.X, asked.sites.target);
   if (!evidence) return;
-  double best = std::max((*evidence)(1.0), density_with_any_noise(old(), asked.X, asked.sites));
-  best += nats_to_drop_rows();
+  double best = std::max((*evidence)(1.0), density_with_more_noise(old(), asked.X, asked.sites));
+  best += nats_to_drop(asked.X.rows());
   for (const double gamma : kPastWeights) {
     if (const double value = (*evidence)(gamma); value > best) {
       best = value;
@@ -342,8 +353,10 @@ void Update::choose_past_weight() {
   }
 }
 
-/// Puts what these rows say at θ in the place of the past, if that explains the batch better.
-void Update::relearn(const Reservoir& rows) {
+/// Puts what these rows say at θ in the place of the past, if that explains the batch better, each
+/// with the noise that suits it.
+void Update::relearn(const Reservoir& rows, double noise_factor) {
+  if (rows.size() == 0) return;
   const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const Selection selection =
       options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
@@ -351,10 +364,10 @@ void Update::relearn(const Reservoir& rows) {
   if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
   State again = bound.absorb();
   const Rows asked = rows_to_ask();
-  if (density_with_any_noise(again, asked.X, asked.sites) <=
-      density_with_any_noise(old(), asked.X, asked.sites) + nats_to_drop_rows()) {
-    return;
-  }
+  const auto explained = [&](const State& by) {
+    return density_with_more_noise(by, asked.X, asked.sites, noise_factor);
+  };
+  if (explained(again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
   own_old_.emplace(std::move(again));
   report_.relearnt = true;
 }

@@ -69,9 +69,8 @@ class Update {
   void forget_by_evidence();
   void choose_past_weight();
   void drop_reservoir();
-  [[nodiscard]] double nats_to_drop_rows() const;
   [[nodiscard]] Rows rows_to_ask() const;
-  void relearn(const Reservoir& rows);
+  void relearn(const Reservoir& rows, double noise_factor);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();
 

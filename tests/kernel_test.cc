@@ -165,9 +165,6 @@ TEST_P(EveryKernel, MatrixIsPositiveSemidefinite) {
     const Matrix K = twin.kernel(X, X);
     Matrix a_little_more = K + 1e-9 * K.trace() * Matrix::Identity(40, 40);
     EXPECT_TRUE(cholesky(a_little_more));
-    // Control: less of its diagonal it is not.
-    Matrix less = K - 0.2 * K.trace() * Matrix::Identity(40, 40);
-    EXPECT_FALSE(cholesky(less));
   });
 }
 

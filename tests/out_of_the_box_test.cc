@@ -237,6 +237,42 @@ TEST(OutOfTheBox, SkewedTargetsAreNotTakenForChanges) {
   EXPECT_GT(density, -1.05);
 }
 
+// A level that changes while all rows are kept: there is no sample to learn again, and what the
+// model does not know is not noise.
+TEST(OutOfTheBox, AYoungModelFollowsALevelThatChanges) {
+  const auto batch = [](Index N, std::uint64_t seed, double level) {
+    Random random(seed);
+    Batch b{random.uniform(N, 1, -3.0, 3.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      b.y[i] = level + std::sin(2.0 * b.X(i, 0)) + 0.1 * random.normal();
+    }
+    return b;
+  };
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  const Batch before = batch(300, 1, 0.0);
+  const Batch after = batch(100, 2, 5.0);
+  gp.observe(before.X, before.y);
+  gp.observe(after.X.topRows(50), after.y.head(50));
+  gp.observe(after.X.bottomRows(50), after.y.tail(50));
+  const Batch test = batch(200, 3, 5.0);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.3);
+}
+
+TEST(OutOfTheBox, ANoiseThatIsFixedStays) {
+  ContinualGPOptions options = small_options();
+  options.find_kernel = false;
+  options.start.kernel = SquaredExponential{};
+  options.start.noise_variance = PositiveNumber(0.01).fixed();
+  ContinualGP gp(options);
+  learn(gp, table(600, 7, 0.5), 120);
+  EXPECT_EQ(gp.noise_variance(), 0.01);
+  // Control: what is free is raised.
+  options.start.noise_variance.is_fixed = false;
+  ContinualGP free(options);
+  learn(free, table(600, 7, 0.5), 120);
+  EXPECT_GT(free.noise_variance(), 0.05);
+}
+
 // Sorted by an input, and nothing to see in the first third. While every row is kept the order
 // cannot matter; control: without a reservoir it does.
 TEST(OutOfTheBox, AYoungModelDoesNotDependOnTheOrderOfItsRows) {

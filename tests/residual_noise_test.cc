@@ -57,6 +57,15 @@ TEST(ResidualNoise, MakesTheRowsMostProbable) {
   EXPECT_GT(density(noise), density(noise / 1.1));
 }
 
+TEST(ResidualNoise, IsNotOfRowsThatTheModelKnowsNothingOf) {
+  const State state = learnt();
+  Random random(5);
+  const Matrix far = random.uniform(100, 1, 30.0, 40.0);
+  EXPECT_EQ(residual_noise(state, far, Vector::Constant(100, 50.0), 0.5), 0.5);
+  const State nothing = State::empty(SquaredExponential{}, 0.01, 1);
+  EXPECT_EQ(residual_noise(nothing, far, Vector::Constant(100, 50.0), 0.5), 0.5);
+}
+
 TEST(ResidualNoise, IsNoLessThanAsked) {
   const State state = learnt();
   Random random(4);

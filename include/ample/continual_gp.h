@@ -6,8 +6,8 @@
 //   BatchReport r = gp.observe(X, y);                // any number of rows, any number of times
 //   Prediction p = gp.predict(X_new);
 //
-// observe() is prepare → select → fit → commit. O(N M² + M³) for each evaluation of the fit, O(M²)
-// memory between batches.
+// observe() is prepare → replay → select → absorb → commit. O(N M² + M³) for each evaluation of the
+// fit, O(M²) memory between batches.
 #pragma once
 
 #include <chrono>
@@ -166,8 +166,8 @@ class ContinualGP {
     TargetStatistics base_targets;
     std::optional<double> since;  // the time of that model, or of the first of them if it is null
     Index known = 0;              // if it is null: how many of them the last refit knew
-    /// The latest rows, how many and how far off their predictions they were in all: some ten of
-    /// them tell whether the model still holds.
+    /// The latest rows, how many and how far off their predictions they were in all: twenty of them
+    /// tell whether the model still holds.
     Index recent = 0;
     double recent_chi_squared = 0.0;
   };
