@@ -7,7 +7,6 @@ counts. Times of runs on a busy machine are left out.
 """
 
 import json
-import math
 import re
 from pathlib import Path
 
@@ -25,8 +24,6 @@ CASES = {
     "small pilot, fit": "a pilot of 150 rows, fit at the end",
 }
 MISSING = "Not measured yet: it takes an idle machine."
-# A load that leaves a processor to each of two workers.
-IDLE = 0.7
 COLOURS = {"shuffled": "#0072b2", "sorted": "#d55e00", "small pilot": "#888888", "small pilot, fit": "#009e73"}
 
 
@@ -47,24 +44,25 @@ def machine(lines):
 
 
 def engines(lines):
-    lines = [l for l in lines if l["load"] < IDLE * l["processors"]]
-    if not any(l["what"] in ("dask", "spark") for l in lines):
+    runs = latest([l for l in lines if l["what"] in ("dask", "spark")], "what", "rows", "workers")
+    if not runs:
         return MISSING
-    streams = {l["rows"]: l for l in latest([l for l in lines if l["what"] == "stream"], "rows")}
+    compared = {l["rows"] for l in runs}
+    streams = {l["rows"]: l for l in latest([l for l in lines if l["what"] == "stream"], "rows") if l["rows"] in compared}
     rows = []
     for rows_of, stream in sorted(streams.items()):
         rows.append([f"{rows_of:,}", "one stream", 1, f"{stream['seconds']:.0f}", "", f"{stream['peak']:.0f}", stream["M"],
-                     f"{stream['rmse']:.4f}", f"{stream['nlpd']:.4f}", "", ""])  # fmt: skip
-    runs = latest([l for l in lines if l["what"] in ("dask", "spark")], "what", "rows", "workers")
+                     f"{stream['rmse']:.4f}", f"{stream['nlpd']:.4f}", "", "", stream["load"]])  # fmt: skip
     alone = {(l["what"], l["rows"]): l["seconds"] for l in runs if l["workers"] == 1}
     for l in runs:
-        faster = alone.get((l["what"], l["rows"]), math.nan) / l["seconds"]
+        one = alone.get((l["what"], l["rows"]))
+        faster = f"{one / l['seconds']:.2f}" if one else ""
         small = [f"{l['small_rmse']:.4f}", f"{l['small_nlpd']:.4f}"] if "small_rmse" in l else ["", ""]
-        rows.append([f"{l['rows']:,}", l["what"].capitalize(), l["workers"], f"{l['seconds']:.0f}", f"{faster:.2f}",
-                     f"{l['peak']:.0f}", l["M"], f"{l['rmse']:.4f}", f"{l['nlpd']:.4f}", *small])  # fmt: skip
+        rows.append([f"{l['rows']:,}", l["what"].capitalize(), l["workers"], f"{l['seconds']:.0f}", faster,
+                     f"{l['peak']:.0f}", l["M"], f"{l['rmse']:.4f}", f"{l['nlpd']:.4f}", *small, l["load"]])  # fmt: skip
     rows.sort(key=lambda r: (int(r[0].replace(",", "")), ("one stream", "Dask", "Spark").index(r[1]), r[2]))
     header = ["rows", "by", "workers", "seconds", "× one worker", "peak MB a worker", "M", "RMSE", "NLPD",
-              "RMSE at the stream's M", "NLPD"]  # fmt: skip
+              "RMSE at the stream's M", "NLPD", "load before"]  # fmt: skip
     return table(header, rows) + "\n\n" + machine([*streams.values(), *runs])
 
 
@@ -104,7 +102,7 @@ class CostModel:
         largest = max(u for u, _ in each)
         self.merge = float(np.median([s / u**3 for u, s in each if u > largest / 2]))
         self.byte = float(np.median([l["bytes"] / l["M"] ** 2 for l in runs]))
-        overhead = [l for l in lines if l["what"] == "overhead" and l["load"] < IDLE * l["processors"]]
+        overhead = [l for l in lines if l["what"] == "overhead"]
         self.task = overhead[-1]["seconds"] / overhead[-1]["tasks"] if overhead else None
         most = max(runs, key=lambda l: l["shards"])
         self.leaf, self.node = most["inducing_before"] / most["shards"], most["M"]
@@ -140,8 +138,7 @@ def cost(lines):
         return MISSING
     model = CostModel(lines)
     rows = []
-    idle = [l for l in lines if l["what"] == "dask" and l["load"] < IDLE * l["processors"]]
-    for l in latest(idle, "rows", "workers"):
+    for l in latest([l for l in lines if l["what"] == "dask"], "rows", "workers"):
         parts = model.seconds(l["rows"], l["workers"], l["partitions"])
         rows.append([f"{l['rows']:,}", l["workers"], f"{l['partitions']:,}", *(f"{v:.1f}" for v in parts.values()),
                      f"{sum(parts.values()):.0f}", f"{l['seconds']:.0f}", "", "", ""])  # fmt: skip
