@@ -366,6 +366,8 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
   if (!density_ && rows.base && rows.base == before_.predictor) density_ = update.density();
   update.absorb(true);
   BatchReport report = update.report(before_.batches + 1, X_.rows());
+  // All of its points are chosen anew.
+  if (!rows.base && model.predictor) report.inducing_removed += model.predictor->size();
   if (changed) {
     report.past_weight = 0.0;
     report.forgot = to_string(Forgetting::Rule::adaptive);

@@ -448,7 +448,8 @@ TEST_F(Cli, ReportsHaveTheirFields) {
     }
     EXPECT_EQ(line.at("batch"), i + 1);
     EXPECT_EQ(line.at("rows_seen"), 100 * (i + 1));
-    EXPECT_EQ(line.at("inducing"), before + line.at("inducing_added").get<Index>());
+    EXPECT_EQ(line.at("inducing"), before + line.at("inducing_added").get<Index>() -
+                                       line.at("inducing_removed").get<Index>());
     before = line.at("inducing");
     EXPECT_LE(line.at("optimum").get<double>() - line.at("lower_bound").get<double>(),
               line.at("threshold").get<double>());
