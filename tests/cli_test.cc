@@ -58,9 +58,11 @@ class Cli : public testing::ProgramTest {
     return text;
   }
 
-  /// A model of all rows in batches of 100.
-  void fit_model(const std::string& name = "model.ample") const {
-    succeed({"fit", "data.csv", "--batch-size", "100", "--save", name});
+  /// A model of all rows in batches of 100; `options` are added to the command.
+  void fit_model(const std::string& name = "model.ample", const Arguments& options = {}) const {
+    Arguments arguments{"fit", "data.csv", "--batch-size", "100", "--save", name};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    succeed(arguments);
   }
 
   std::vector<std::string> rows_;
@@ -333,11 +335,11 @@ TEST_F(Cli, ColumnsAreChosenByNameOrNumber) {
     }
     return text;
   }());
-  fit_model();
+  fit_model("model.ample", {"--fixed-hyperparameters"});
   succeed({"fit", "swapped.csv", "--batch-size", "100", "--target", "y", "--inputs", "x1,x2",
-           "--save", "names.ample"});
+           "--save", "names.ample", "--fixed-hyperparameters"});
   succeed({"fit", "swapped.csv", "--batch-size", "100", "--target", "1", "--inputs", "4,3",
-           "--save", "numbers.ample"});
+           "--save", "numbers.ample", "--fixed-hyperparameters"});
   EXPECT_EQ(stored("names.ample"), stored("numbers.ample"));
 
   // Predictions find the inputs by name in either table.
@@ -371,8 +373,9 @@ TEST_F(Cli, FitSaysWhatItDidOnAPipeToo) {
 }
 
 TEST_F(Cli, OrdersAndBatchesAreAsAsked) {
+  const std::string fixed = "--fixed-hyperparameters";
   const auto batch_sizes = [&](Arguments more) {
-    Arguments arguments{"fit", "data.csv", "--report", "r.jsonl", "--fixed-hyperparameters"};
+    Arguments arguments{"fit", "data.csv", "--report", "r.jsonl", fixed};
     arguments.insert(arguments.end(), more.begin(), more.end());
     succeed(arguments);
     std::vector<int> sizes;
@@ -391,21 +394,21 @@ TEST_F(Cli, OrdersAndBatchesAreAsAsked) {
   std::vector<std::string> sorted = rows_;
   std::ranges::sort(sorted, {}, [](const std::string& row) { return std::stod(row); });
   store("sorted.csv", "x1,x2,y\n" + join(sorted));
-  succeed({"fit", "data.csv", "--order", "x1", "--batch-size", "100", "--save", "a.ample"});
-  succeed({"fit", "sorted.csv", "--batch-size", "100", "--save", "b.ample"});
+  succeed({"fit", "data.csv", "--order", "x1", "--batch-size", "100", "--save", "a.ample", fixed});
+  succeed({"fit", "sorted.csv", "--batch-size", "100", "--save", "b.ample", fixed});
   EXPECT_EQ(stored("a.ample"), stored("b.ample"));
-  fit_model("c.ample");
+  fit_model("c.ample", {fixed});
   EXPECT_NE(stored("a.ample"), stored("c.ample"));
   // Ties stay in the order of the file.
   std::string tied = "x1,x2,y,key\n";
   for (const std::string& row : rows_) tied += row + ",7\n";
   store("tied.csv", tied);
   succeed({"fit", "tied.csv", "--inputs", "x1,x2", "--target", "y", "--order", "key",
-           "--batch-size", "100", "--save", "e.ample"});
+           "--batch-size", "100", "--save", "e.ample", fixed});
   EXPECT_EQ(succeed({"predict", "e.ample", "data.csv"}),
             succeed({"predict", "c.ample", "data.csv"}));
   // Streamed or read as a whole.
-  succeed({"fit", "data.csv", "--batches", "3", "--save", "d.ample"});
+  succeed({"fit", "data.csv", "--batches", "3", "--save", "d.ample", fixed});
   EXPECT_EQ(succeed({"predict", "c.ample", "data.csv"}),
             succeed({"predict", "d.ample", "data.csv"}));
 }

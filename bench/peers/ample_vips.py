@@ -40,4 +40,4 @@ def select(stream, options):
 
 
 if __name__ == "__main__":
-    sys.exit(main(["ample", "numpy"], learn, select))
+    sys.exit(main(["ample-gp", "numpy"], learn, select))
