@@ -47,9 +47,6 @@ def readers(build, table):
         import pandas
 
         found["pandas, C"] = lambda: seconds(lambda: pandas.read_csv(table, engine="c"))
-        # Its default may be wrong in the last digits; Ample's numbers are those nearest to the text.
-        found["pandas, C, exact"] = lambda: seconds(
-            lambda: pandas.read_csv(table, engine="c", float_precision="round_trip"))
     except ImportError:
         pass
     return found
@@ -90,13 +87,13 @@ def main():
             for name, measure in measured.items():
                 best[name] = min(best[name], measure())
         for name, time_taken in best.items():
-            print(f"{name:18}{time_taken:9.3f} s{options.rows / time_taken / 1e6:9.2f} M rows/s"
+            print(f"{name:16}{time_taken:9.3f} s{options.rows / time_taken / 1e6:9.2f} M rows/s"
                   f"{time_taken / best['ample']:8.2f} x ample's")
         ends = end_to_end(build, table)
         for name in ("fit", "predict"):
-            print(f"ample {name:12}{ends[name]:9.3f} s{options.rows / ends[name] / 1e6:9.2f} M rows/s, of which reading "
+            print(f"ample {name:10}{ends[name]:9.3f} s{options.rows / ends[name] / 1e6:9.2f} M rows/s, of which reading "
                   f"alone would take {100 * best['ample'] / ends[name]:.1f} %")
-        print(f"learning alone    {ends['learning']:9.3f} s in {ends['batches']} batches, {ends['inducing']} points")
+        print(f"learning alone  {ends['learning']:9.3f} s in {ends['batches']} batches, {ends['inducing']} points")
     if options.json:
         options.json.write_text(json.dumps({"rows": options.rows, "readers": best, **ends}, indent=2) + "\n")
 
