@@ -1,6 +1,8 @@
 // How well some rows are foreseen from others, by an exact model of them.
 #pragma once
 
+#include <span>
+
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
 #include "ample/types.h"
@@ -15,14 +17,14 @@ namespace ample {
 [[nodiscard]] double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
                                const MatrixRef& X_test, const VectorRef& y_test);
 
-/// Whether old rows and new ones contradict each other: with the old rows, every other new row is
-/// foreseen from the rest of them so much worse that more than half of what the rest tells is lost,
-/// and more than `nats`, whatever the noise. A function that has changed contradicts its past; one
-/// that is seen at a new place does not: if most new rows lie at the ends of an input's old range
-/// or beyond, the past is about other places. O((R + N)³); of more than 1000 new rows it looks at
-/// some, for their share of the nats. They do not if `should_stop` ends the comparison, nor do
-/// fewer than 20 new rows.
-[[nodiscard]] bool contradict(const Hyperparameters& theta, const MatrixRef& X_old,
+/// Whether old rows and new ones contradict each other: with the old rows, half of the new ones are
+/// foreseen from the others so much worse that more than half of what the others tell is lost,
+/// and more than `nats`, each at the θ of `thetas` (at least one) and the noise that suits it best.
+/// A function that has changed contradicts its past; one that is seen at a new place does not: if
+/// most new rows lie at the ends of an input's old range or beyond, the past is about other places.
+/// O((R + N)³); of more than 1000 new rows it looks at some, for their share of the nats. They do
+/// not if `should_stop` ends the comparison, nor do fewer than 20 new rows.
+[[nodiscard]] bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,
                               const VectorRef& y_old, const MatrixRef& X_new,
                               const VectorRef& y_new, double nats,
                               const ShouldStop& should_stop = {});

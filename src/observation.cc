@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "ample/bound.h"
 #include "ample/optimum.h"
 #include "check.h"
+#include "evidence_fit.h"
 #include "foresight.h"
 #include "start_search.h"
 #include "surprise.h"
@@ -35,9 +37,13 @@ constexpr double kYoung = 0.5;
 // The normal distribution's 95 % lie within this many deviations.
 constexpr double kInterval95 = 1.959963984540054;
 
-// What a change must explain, in nats and in nats a row, before the rows that knew none of it go.
+// What a change must explain, in nats and in nats a row, before the rows that knew none of it go:
+// more than in an older model, since so few rows are easily of one kind, and the next of another.
 constexpr double kNatsForChange = 3.0;
-constexpr double kNatsARowForChange = 0.1;
+constexpr double kNatsARowForChange = 0.25;
+
+// Evaluations of the evidence of old and new rows together before the old ones go.
+constexpr int kEvaluationsToJudge = 30;
 
 // Rows beyond this are as surprising as can be, and sums of them do not overflow.
 constexpr double kMostSurprise = 1e200;
@@ -400,7 +406,7 @@ Learnt Observation::learn_anew_or_go_on(const Pending& rows) {
 }
 
 /// Whether, in a model that is still young, the rows since the last refit contradict those that it
-/// knew.
+/// knew, at its own θ and at one that is fitted to all of them.
 bool Observation::has_changed(const Checkpoint& model, const Pending& rows) const {
   const bool asked = options_.forget.rule == Forgetting::Rule::adaptive;
   if (!asked || rows.base || rows.known == 0 || rows.weights.size() > 0) return false;
@@ -408,9 +414,29 @@ bool Observation::has_changed(const Checkpoint& model, const Pending& rows) cons
   const Matrix X = scaling.inputs(rows.X);
   const Vector y = scaling.targets(rows.y);
   const Index later = X.rows() - rows.known;
-  return contradict(model.theta, X.topRows(rows.known), y.head(rows.known), X.bottomRows(later),
-                    y.tail(later), kNatsForChange + kNatsARowForChange * static_cast<double>(later),
-                    should_stop_);
+  const double nats = kNatsForChange + kNatsARowForChange * static_cast<double>(later);
+  std::vector<Hyperparameters> thetas{model.theta};
+  const auto contradicted = [&] {
+    return contradict(thetas, X.topRows(rows.known), y.head(rows.known), X.bottomRows(later),
+                      y.tail(later), nats, should_stop_);
+  };
+  if (!contradicted()) return false;
+  if (options_.refit_every == 0 || model.theta.size() == 0) return true;
+  // Perhaps it is only θ, of so few rows, that does not hold for more of them.
+  thetas.push_back(theta_of(model, X, y));
+  return contradicted();
+}
+
+/// Hyperparameters of all these rows, where those of the model are of some.
+Hyperparameters Observation::theta_of(const Checkpoint& model, const Matrix& X,
+                                      const Vector& y) const {
+  if (options_.find_kernel) {
+    const auto lengthscales = options_.ard ? Lengthscales::each : Lengthscales::any;
+    return find_kernel(options_.start, X, y, Roughness::any, lengthscales, should_stop_).theta;
+  }
+  MinimizeOptions fit = options_.fit;
+  fit.max_evaluations = std::min(fit.max_evaluations, kEvaluationsToJudge);
+  return fit_evidence(model.theta, X, y, fit, nullptr, should_stop_).theta;
 }
 
 /// Where the batch lies in what the model predicts for it.

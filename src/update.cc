@@ -296,8 +296,9 @@ void Update::forget_by_evidence() {
       refit_to_reservoir();
       choose_past_weight();
     }
-    if (report_.past_weight < 1.0 && !contradict(theta_, past.X, past.y, X_, sites_.target,
-                                                 nats_to_drop(X_.rows()), should_stop_)) {
+    if (report_.past_weight < 1.0 &&
+        !contradict(std::span(&theta_, 1), past.X, past.y, X_, sites_.target,
+                    nats_to_drop(X_.rows()), should_stop_)) {
       // The rows hold. It is what was made of them, at another θ, that does not.
       report_.past_weight = 1.0;
       return relearn(past, 1.0);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
                               .noise_variance = 0.01};
   const Batch past = rows(-3.0, 0.0, 1.0);
   const auto contradicts = [&](const Batch& b) {
-    return contradict(theta, past.X, past.y, b.X, b.y, 3.0);
+    return contradict(std::span(&theta, 1), past.X, past.y, b.X, b.y, 3.0);
   };
   EXPECT_TRUE(contradicts(rows(-3.0, 0.0, -1.0)));
   EXPECT_FALSE(contradicts(rows(-3.0, 0.0, 1.0)));
@@ -55,7 +56,7 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   const Batch changed = rows(-3.0, 0.0, -1.0);
   const auto after = [&](int most) {
     asked = 0;
-    return contradict(theta, past.X, past.y, changed.X, changed.y, 3.0,
+    return contradict(std::span(&theta, 1), past.X, past.y, changed.X, changed.y, 3.0,
                       [&] { return ++asked > most; });
   };
   EXPECT_FALSE(after(3));
@@ -63,7 +64,8 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   EXPECT_TRUE(after(10));
   EXPECT_EQ(asked, 10);
   // One row has no other to be foreseen from.
-  EXPECT_FALSE(contradict(theta, past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
+  EXPECT_FALSE(
+      contradict(std::span(&theta, 1), past.X, past.y, past.X.topRows(1), past.y.head(1), 3.0));
 }
 
 // A smooth model cannot bend as this function does, so with the old rows it foresees the new ones
@@ -75,12 +77,12 @@ TEST(Contradict, NothingIsWrongWithThePastAtANewPlace) {
   const Vector x = Vector::LinSpaced(100, -3.0, 0.0);
   const Vector beyond = Vector::LinSpaced(100, 0.01, 3.0);
   const Vector y = 5.0 - 2.0 * beyond.array();
-  EXPECT_FALSE(contradict(theta, x, x, beyond, y, 3.0));
-  EXPECT_TRUE(contradict(theta, x, x, x, y, 3.0));
+  EXPECT_FALSE(contradict(std::span(&theta, 1), x, x, beyond, y, 3.0));
+  EXPECT_TRUE(contradict(std::span(&theta, 1), x, x, x, y, 3.0));
   // An input of two values has no ends.
   Matrix X(100, 2);
   X << x, Vector::LinSpaced(100, 0.0, 99.0).unaryExpr([](double i) { return std::fmod(i, 2.0); });
-  EXPECT_TRUE(contradict(theta, X, x, X, y, 3.0));
+  EXPECT_TRUE(contradict(std::span(&theta, 1), X, x, X, y, 3.0));
 }
 
 }  // namespace

@@ -258,6 +258,32 @@ TEST(OutOfTheBox, AYoungModelFollowsALevelThatChanges) {
   EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.3);
 }
 
+// Rows in groups, one group after the other, whose levels no input tells: at any place the next
+// groups contradict those before. That is noise, not a change, however well the rows of one group
+// tell each other.
+TEST(OutOfTheBox, GroupsOfRowsAreNoReasonToForget) {
+  constexpr Index kRows = 15;  // of a group
+  int forgot = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    Batch all{random.normal(40 * kRows, 2), 0.03 * random.normal(40 * kRows)};
+    for (Index first = 0; first < all.X.rows(); first += kRows) {
+      const double place = random.uniform(1, 1, -1.0, 1.0)(0, 0);
+      auto X = all.X.middleRows(first, kRows);
+      X.col(0) = place + 0.05 * X.col(0).array();
+      all.y.segment(first, kRows).array() += random.normal();
+    }
+    ContinualGP gp(ContinualGPOptions::out_of_the_box());
+    for (Index first = 0; first < all.X.rows(); first += 200) {
+      if (gp.observe(all.X.middleRows(first, 200), all.y.segment(first, 200)).past_weight < 1.0) {
+        ++forgot;
+      }
+    }
+  }
+  // A batch has thirteen groups, which may differ from those before by chance.
+  EXPECT_LE(forgot, 1);
+}
+
 TEST(OutOfTheBox, ANoiseThatIsFixedStays) {
   ContinualGPOptions options = small_options();
   options.find_kernel = false;
