@@ -135,6 +135,32 @@ TEST(Posterior, BlocksOfQueriesAreTheQueriesOneByOne) {
   EXPECT_GT((all.mean.head(1024) - all.mean.segment(1024, 1024)).norm(), 1.0);  // control
 }
 
+// Many queries go another way: with one factor for the variance instead of two.
+TEST_P(EveryKernel, ManyQueriesArePredictedLikeFew) {
+  const Twin k = twin(3);
+  const Posterior posterior(state_after(k.kernel, 0.1, random_batch(80, 3, 2), 30));
+  const Matrix X = Random(9).normal(1500, 3);
+  const Prediction many = posterior.predict(X);
+  const double prior = k.kernel.diagonal(X).maxCoeff();
+  for (const Index first : {0, 600, 1400}) {
+    const Prediction few = posterior.predict(X.middleRows(first, 100));
+    EXPECT_LE(relative_error(many.mean.segment(first, 100), few.mean), 1e-9);
+    EXPECT_LE((many.variance.segment(first, 100) - few.variance).cwiseAbs().maxCoeff(),
+              1e-11 * prior);
+  }
+}
+
+TEST(Posterior, WhereNothingIsKnownManyQueriesHaveThePriorsVariance) {
+  State state = example().state();
+  state.A.setZero();
+  state.c.setZero();
+  state.w.setZero();
+  state.L_D.setIdentity();
+  const Prediction p = Posterior(state).predict(Random(9).normal(1500, 2));
+  EXPECT_EQ(p.mean, Vector::Zero(1500));
+  EXPECT_LE((p.variance.array() - 1.3).abs().maxCoeff(), 1e-12);
+}
+
 TEST(Posterior, MeansAloneAreThoseWithVariances) {
   const Posterior posterior = example(2, 200, 40);
   Random random(19);
@@ -335,6 +361,11 @@ TEST_P(HardCase, PredictionsAreFiniteAndVariancesNotNegative) {
   EXPECT_TRUE(p.variance.allFinite());
   EXPECT_GE(p.variance.minCoeff(), 0.0);
   EXPECT_LE(p.variance.maxCoeff(), h.variance * (1.0 + 1e-6));
+  // Many queries, by another way, are as good.
+  const Prediction many = posterior.predict(queries.replicate(10, 1));
+  EXPECT_LE((many.mean.tail(140) - p.mean).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_GE(many.variance.minCoeff(), 0.0);
+  EXPECT_LE((many.variance.tail(140) - p.variance).cwiseAbs().maxCoeff(), 1e-9 * h.variance);
   const JointPrediction joint = posterior.predict_joint(queries);
   EXPECT_TRUE(joint.covariance.allFinite());
   EXPECT_GE(joint.covariance.diagonal().minCoeff(), 0.0);

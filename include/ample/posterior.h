@@ -2,7 +2,9 @@
 //
 //   v = L⁻¹ k(Z, x*),  u = L_D⁻¹ v,  mean = uᵀw,  var = k** − vᵀv + uᵀu                  (3)
 //
-// O(M²) a query. Memory is O(M) per row of a block, however many queries there are.
+// O(M²) a query. Of many queries at once, four for each inducing point or more, the two solves are
+// joined into one product for O(M³) beforehand, which changes results by rounding. Memory is O(M)
+// per row of a block, however many queries there are.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +51,7 @@ class Posterior {
 
  private:
   void check_queries(const char* where, const MatrixRef& X) const;
+  void predict_blocks(const MatrixRef& X, Prediction& p) const;
   [[nodiscard]] Vector weights() const;
 
   State state_;
