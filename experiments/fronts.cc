@@ -7,8 +7,10 @@
 namespace ample::experiments {
 
 std::string FrontRule::name() const {
-  return fmt::format("{}-{}-{}", start == Start::paper ? "paper" : "default",
-                     choose == Vips::Choose::variance ? "variance" : "gain", beta);
+  const std::string name =
+      fmt::format("{}-{}-{}", start == Start::paper ? "paper" : "default",
+                  choose == Vips::Choose::variance ? "variance" : "gain", beta);
+  return cap == 0 ? name : fmt::format("{}-{}", name, cap);
 }
 
 bool FrontRule::is_the_papers() const { return *this == FrontRule{}; }
@@ -17,6 +19,9 @@ std::vector<FrontRule> front_rules(FrontRule::Start start) {
   std::vector<FrontRule> rules;
   for (const Vips::Choose choose : {Vips::Choose::variance, Vips::Choose::gain}) {
     for (const double beta : {0.0, 0.01, 0.05}) rules.push_back({start, choose, beta});
+  }
+  if (start == FrontRule::Start::out_of_the_box) {
+    rules.push_back({start, Vips::Choose::gain, 0.05, 900});
   }
   return rules;
 }
@@ -46,6 +51,7 @@ Job fronts_job(const Run& run, const std::filesystem::path& folder) {
   SelectionSettings settings = job.options.selection.settings();
   settings["delta"] = run.parameter;
   settings["choose"] = static_cast<double>(rule.choose);
+  if (rule.cap > 0) settings["max_inducing"] = static_cast<double>(rule.cap);
   job.options.selection = make_selection("vips", settings);
   job.options.prune = rule.beta;
   return job;

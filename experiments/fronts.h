@@ -12,7 +12,7 @@
 namespace ample::experiments {
 
 /// All of a front but δ, which runs along it. In the plan it is the run's method,
-/// "paper-gain-0.05".
+/// "paper-gain-0.05" or, with a cap of its own, "default-gain-0.05-900".
 struct FrontRule {
   enum class Start {
     paper,           // the paper's protocol; by variance with β = 0 is its own rule
@@ -21,6 +21,7 @@ struct FrontRule {
   Start start = Start::paper;
   Vips::Choose choose = Vips::Choose::variance;
   double beta = 0.0;
+  Index cap = 0;  // at most so many points; 0 is what the start has: none, and 1000 out of the box
 
   [[nodiscard]] std::string name() const;
   /// Whether it is what the runs of `uci` and `magnetic-paths` have too.

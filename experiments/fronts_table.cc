@@ -60,8 +60,8 @@ std::optional<FrontChoice> choice_of(const Fronts& fronts, const std::string& ru
 
 std::string rule_text(const std::string& name) {
   const FrontRule rule = front_rule(name);
-  return fmt::format("{}, β = {}", rule.choose == Vips::Choose::variance ? "variance" : "gain",
-                     rule.beta);
+  return fmt::format("{}, β = {}{}", rule.choose == Vips::Choose::variance ? "variance" : "gain",
+                     rule.beta, rule.cap > 0 ? fmt::format(", at most {}", rule.cap) : "");
 }
 
 /// M, RMSE and NLPD of one set: a row for each rule, a column for each δ.

@@ -125,6 +125,10 @@ std::vector<Line> front_lines() {
     add(rule, large, deltas, all, sweep);
   }
   for (const FrontRule& rule : front_rules(out_of_the_box)) {
+    if (rule.cap > 0) {  // of the six sets, a cap is reached on one
+      add(rule, uci_names(), {0.14, 0.12, 0.095}, one, recorded);
+      continue;
+    }
     // Pruning by 0.01 hardly differs from none; it was tried with one way of choosing.
     const bool by_gain = rule.choose == Vips::Choose::gain;
     const Part part = by_gain || rule.beta != 0.01 ? recorded : sweep;

@@ -173,6 +173,10 @@ TEST(Fronts, ARunIsThePapersButForItsRule) {
   EXPECT_EQ(box.options.selection.settings(), expected);
   EXPECT_EQ(box.options.prune, 0.01);
   EXPECT_TRUE(box.options.find_kernel);
+
+  const Job capped = make_job({"fronts", "concrete", "default-gain-0.05-900", 0.2, 1}, folder);
+  expected["max_inducing"] = 900;
+  EXPECT_EQ(capped.options.selection.settings(), expected);
 }
 
 BatchResult front_point(Index inducing, double rmse) {
