@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "fronts.h"
+#include "protocol.h"
 
 namespace ample::experiments {
 namespace {
