@@ -129,7 +129,7 @@ class KernelSearch {
         roughness_(roughness),
         lengthscales_(lengthscales),
         should_stop_(should_stop) {
-    // Fitted to two thirds of at most 500 rows; all others judge.
+    // Fitted to two thirds of at most kFitted rows; all others judge.
     const std::vector<Index> some = thinned(y.size(), kFitted);
     std::vector<Index> train;
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -172,7 +172,10 @@ class KernelSearch {
     if (!best_) return {noise_only(), text_};
     EvidenceFit all =
         fit_evidence(best_->theta, X_some_, y_some_, options(20), nullptr, should_stop_);
-    return {all.summary.usable() ? all.theta : best_->theta, text_};
+    // The evidence of noise has optima with lengthscales so short that every row is a function of
+    // its own: those foresee nothing.
+    const bool is_as_good = all.summary.usable() && score(all.theta) >= best_score_;
+    return {is_as_good ? all.theta : best_->theta, text_};
   }
 
  private:
@@ -201,13 +204,19 @@ class KernelSearch {
     EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
                                    options(evaluations), nullptr, should_stop_);
     if (!fit.summary.usable()) return;
-    const Vector densities = foreseen(fit.theta, X_train_, y_train_, X_test_, y_test_);
-    if (densities.size() == 0) return;
-    const double score = densities.cwiseMax((as_noise_.array() - kMostARow).matrix()).sum();
+    const double score = this->score(fit.theta);
+    if (score == kImpossible) return;
     text_ += fmt::format("; {}: {:.1f}", name, score);
     if (score <= best_score_ + margin) return;
     best_score_ = score;
     best_ = std::move(fit);
+  }
+
+  /// The log density of the rows that judge, foreseen from those that are fitted to.
+  [[nodiscard]] double score(const Hyperparameters& theta) const {
+    const Vector densities = foreseen(theta, X_train_, y_train_, X_test_, y_test_);
+    if (densities.size() == 0) return kImpossible;
+    return densities.cwiseMax((as_noise_.array() - kMostARow).matrix()).sum();
   }
 
   [[nodiscard]] Hyperparameters at(Family family, const Shape& shape, double noise) const {
@@ -226,7 +235,7 @@ class KernelSearch {
   }
 
   /// What a kernel must foresee better than the model that explains nothing.
-  static constexpr double kNatsToBeatNoise = 3.0;
+  static constexpr double kNatsToBeatNoise = 5.0;
   /// What a rougher kernel must foresee better, for each row: it takes several times the points.
   static constexpr double kNatsForRoughness = 0.03;
 
@@ -234,7 +243,8 @@ class KernelSearch {
   /// without noise a single outlier would decide.
   static constexpr double kMostARow = 10.0;
   /// Rows that kernels are fitted to: evaluations cost O(N³).
-  static constexpr Index kFitted = 500;
+  static constexpr Index kFitted = 1000;
+  static constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
   const Hyperparameters& start_;
   Roughness roughness_;

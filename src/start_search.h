@@ -27,7 +27,7 @@ enum class Roughness { any, smooth };
 enum class Lengthscales { any, each };
 
 /// A kernel for standardised data of any kind: squared exponential, Matérn-5/2 or Matérn-3/2, with
-/// one lengthscale for all inputs or one for each. At most 500 rows are looked at; candidates are
+/// one lengthscale for all inputs or one for each. At most 1000 rows are looked at; candidates are
 /// fitted to two thirds of them by the evidence, and that which foresees the others best is fitted
 /// to all. If none foresees them better than the model that explains nothing, the result takes next
 /// to all for noise. The noise variance keeps the bounds of `start`.
