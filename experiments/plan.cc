@@ -128,7 +128,8 @@ std::vector<Line> front_lines() {
   for (const FrontRule& rule : front_rules(out_of_the_box)) {
     if (rule.cap > 0) {  // of the six sets, a cap is reached on one
       add(rule, {"concrete"}, {0.14, 0.12, 0.095}, all, recorded);
-      add(rule, uci_names(), {0.14, 0.12, 0.095}, one, recorded);
+      add(rule, uci_names(), {0.14, 0.095}, one, recorded);
+      add(rule, uci_names(), {0.12}, all, recorded);
       continue;
     }
     // Pruning by 0.01 hardly differs from none; it was tried with one way of choosing.
