@@ -417,6 +417,8 @@ def draw_tradeoff(axes, sweeps, data, metric):
     bottom, top = axes.get_ylim()
     axes.set_ylim(min(bottom, -3), max(top, 50))
     left, right = axes.get_xlim()
+    if right < 5 * left:  # room for two labels
+        left, right = axes.set_xlim(left / 2, right * 2)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if right < 100 * left else (1,)))
     axes.yaxis.set_major_locator(FixedLocator((0, 5, 10, 30, 100) if top < 300 else
                                               (0, 5, 10, 100, 1000, 10000)))
@@ -757,6 +759,8 @@ def draw_front(axes, rules, data, metric):
         axes.set_yscale("log")
         plain(axes.yaxis)
     left, right = axes.get_xlim()
+    if right < 5 * left:  # room for two labels
+        left, right = axes.set_xlim(left / 2, right * 2)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if right < 100 * left else (1,)))
     axes.xaxis.set_minor_locator(NullLocator())
     plain(axes.xaxis)
