@@ -73,7 +73,7 @@ bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,
     (4 * i / count % 2 == 0 ? given : asked).push_back(i * step);
   }
   const auto half = static_cast<Index>(given.size());
-  if (half < kFewest || X_old.rows() == 0 || is_a_new_place(X_old, X_new)) return false;
+  if (count < 2 * kFewest || X_old.rows() == 0 || is_a_new_place(X_old, X_new)) return false;
   Matrix X(X_old.rows() + half, X_new.cols());
   Vector y(X_old.rows() + half);
   X << X_old, X_new(given, Eigen::all);
