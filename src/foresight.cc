@@ -58,6 +58,17 @@ double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorR
   return densities.size() > 0 && std::isfinite(sum) ? sum : kImpossible;
 }
 
+bool are_sorted(const VectorRef& y) {
+  constexpr Index kFewest = 20;
+  constexpr double kShare = 0.95;
+  if (y.size() < kFewest) return false;
+  const auto earlier = y.head(y.size() - 1).array();
+  const auto later = y.tail(y.size() - 1).array();
+  const Index up = (later > earlier).count();
+  const Index down = (later < earlier).count();
+  return static_cast<double>(std::max(up, down)) >= kShare * static_cast<double>(up + down);
+}
+
 bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,
                 const VectorRef& y_old, const MatrixRef& X_new, const VectorRef& y_new, double nats,
                 const ShouldStop& should_stop) {
@@ -73,7 +84,8 @@ bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,
     (4 * i / count % 2 == 0 ? given : asked).push_back(i * step);
   }
   const auto half = static_cast<Index>(given.size());
-  if (count < 2 * kFewest || X_old.rows() == 0 || is_a_new_place(X_old, X_new)) return false;
+  if (count < 2 * kFewest || X_old.rows() == 0) return false;
+  if (are_sorted(y_new) || is_a_new_place(X_old, X_new)) return false;
   Matrix X(X_old.rows() + half, X_new.cols());
   Vector y(X_old.rows() + half);
   X << X_old, X_new(given, Eigen::all);

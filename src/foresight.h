@@ -17,6 +17,12 @@ namespace ample {
 [[nodiscard]] double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
                                const MatrixRef& X_test, const VectorRef& y_test);
 
+/// Whether twenty targets or more come in their order, as in a table that is sorted by them: of the
+/// steps from one to the next nineteen of twenty go one way, or there is none. Each batch of such a
+/// table has a level of its own, whatever the inputs; it says no more of a function that changes
+/// than a sensor that is stuck.
+[[nodiscard]] bool are_sorted(const VectorRef& y);
+
 /// Whether old rows and new ones contradict each other: with the old rows, half of the new ones are
 /// foreseen from the others so much worse that more than half of what the others tell is lost,
 /// and more than `nats`, each at the θ of `thetas` (at least one) and the noise that suits it best.

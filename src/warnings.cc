@@ -1,8 +1,10 @@
 #include "warnings.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "check.h"
+#include "foresight.h"
 
 namespace ample {
 namespace {
@@ -72,13 +74,15 @@ void about_units(const Reservoir& rows, std::vector<std::string>& out) {
   check(rows.y, "the target");
 }
 
-void about_predictions(const BatchReport& report, std::vector<std::string>& out) {
+void about_predictions(const BatchReport& report, const VectorRef& y,
+                       std::vector<std::string>& out) {
   if (report.rows < kFewRows) return;
   if (report.coverage && *report.coverage < 0.85) {
-    out.push_back(
-        fmt::format("only {:.0f} % of this batch lay in its 95 % intervals: the data have "
-                    "changed, or come in an order that hides what follows",
-                    100.0 * *report.coverage));
+    out.push_back(fmt::format(
+        "only {:.0f} % of this batch lay in its 95 % intervals: {}", 100.0 * *report.coverage,
+        are_sorted(y)
+            ? "its targets come sorted; shuffle the rows, so that each batch is like the table"
+            : "the data have changed, or come in an order that hides what follows"));
   }
   if (report.optimum && report.noise_bound &&
       *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(report.rows)) {
@@ -106,7 +110,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
   about_bounds(before.options.start, report, out);
   if (!rows.base) about_scaling(rows, out);
   if (report.refitted) about_units(before.reservoir, out);
-  about_predictions(report, out);
+  about_predictions(report, rows.y.tail(std::min(report.rows, rows.y.size())), out);
   about_forgetting(before.options.forget, report, out);
   return out;
 }

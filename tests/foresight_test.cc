@@ -1,9 +1,12 @@
 // Rows that are foreseen from others, and pasts that contradict what comes.
 #include "foresight.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +35,21 @@ TEST(Foresight, IsALogDensity) {
   EXPECT_NEAR(foresight(theta, x, y, x_test, y_test), expected, 1e-12);
 }
 
+TEST(AreSorted, TargetsInTheirOrderAreAndOthersAreNot) {
+  const Vector up = Vector::LinSpaced(100, 0.0, 1.0);
+  EXPECT_TRUE(are_sorted(up));
+  EXPECT_TRUE(are_sorted(up.reverse()));
+  EXPECT_TRUE(are_sorted((3.0 * up).array().floor().matrix()));  // many are equal
+  EXPECT_TRUE(are_sorted(Vector::Constant(100, 2.0)));
+  EXPECT_FALSE(are_sorted(up.head(19)));  // so few may be by chance
+  EXPECT_FALSE(are_sorted(Random(3).normal(100)));
+  Vector some_off = up;
+  for (const Index i : {20, 40, 60, 80}) some_off[i] = 0.0;
+  EXPECT_TRUE(are_sorted(some_off));
+  for (const Index i : {30, 50, 70, 90}) some_off[i] = 0.0;
+  EXPECT_FALSE(are_sorted(some_off));
+}
+
 TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   Random random(9);
   const auto rows = [&](double from, double to, double sign) {
@@ -51,9 +69,15 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
   Batch outliers = rows(-3.0, 0.0, 1.0);
   for (Index i = 0; i < 100; i += 25) outliers.y[i] += 3.0;
   EXPECT_FALSE(contradicts(outliers));
+  // A table that is sorted by its target has another level in each batch, whatever the function.
+  const Batch changed = rows(-3.0, 0.0, -1.0);
+  std::vector<Index> order(100);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](Index row) { return changed.y[row]; });
+  const Batch in_order{changed.X(order, Eigen::all), changed.y(order)};
+  EXPECT_FALSE(contradicts(in_order));
   // Asked before each of ten exact models, it goes on with none of them.
   int asked = 0;
-  const Batch changed = rows(-3.0, 0.0, -1.0);
   const auto after = [&](int most) {
     asked = 0;
     return contradict(std::span(&theta, 1), past.X, past.y, changed.X, changed.y, 3.0,
@@ -74,8 +98,11 @@ TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {
 TEST(Contradict, NothingIsWrongWithThePastAtANewPlace) {
   const Hyperparameters theta{.kernel = SquaredExponential{.variance = 4.0, .lengthscale = 5.0},
                               .noise_variance = 1e-4};
-  const Vector x = Vector::LinSpaced(100, -3.0, 0.0);
-  const Vector beyond = Vector::LinSpaced(100, 0.01, 3.0);
+  // In an order that is not that of the targets: 37 steps at a time.
+  const Vector mixed =
+      Vector::NullaryExpr(100, [](Index i) { return static_cast<double>(37 * i % 100) / 99.0; });
+  const Vector x = 3.0 * mixed.array() - 3.0;
+  const Vector beyond = 0.01 + 2.99 * mixed.array();
   const Vector y = 5.0 - 2.0 * beyond.array();
   EXPECT_FALSE(contradict(std::span(&theta, 1), x, x, beyond, y, 3.0));
   EXPECT_TRUE(contradict(std::span(&theta, 1), x, x, x, y, 3.0));

@@ -49,10 +49,15 @@ def check_unchanged(estimator: Any, made_with: dict[str, Any], remedy: str) -> N
             )
 
 
+def is_automatic(kernel: Any) -> bool:
+    """Whether a kernel is to be found."""
+    return kernel is None or (isinstance(kernel, str) and kernel == "auto")
+
+
 def new_model(estimator: Any, dimension: int, seed: int) -> ContinualGP:
     kernel, fixed = estimator.kernel, estimator.fixed_hyperparameters
     options: dict[str, Any] = {}
-    automatic = kernel is None or (isinstance(kernel, str) and kernel == "auto")
+    automatic = is_automatic(kernel)
     as_it_comes = automatic and not fixed
     if automatic:
         kernel = ContinualGP.default_kernel(dimension)

@@ -19,7 +19,7 @@ except ImportError as error:
     ) from error
 
 from ._ample import BatchReport, ContinualGP, Kernel, Positive
-from ._model import check_unchanged, model_parameters, new_model
+from ._model import check_unchanged, is_automatic, model_parameters, new_model
 from ._progress import follow
 from ._warnings import warn
 
@@ -88,6 +88,10 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether inputs and targets are scaled to mean 0 and deviation 1 of the first batch.
     batch_size : int
         The most rows that are learnt from at once.
+    shuffle : bool or None
+        Whether ``fit`` takes the rows in a random order, so that it does not matter how a table is sorted;
+        ``partial_fit`` never does. None is True when no kernel, ``forget`` and ``time`` are given: with
+        these the order of the rows is that of a stream.
     refit_every : int
         Batches from one fit of the hyperparameters to the next, beginning with the first.
     fixed_hyperparameters : bool
@@ -116,7 +120,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether to show progress in a line on standard error; or a function that wraps the sequence of
         batches and shows it, such as ``tqdm``.
     random_state : int, RandomState or None
-        For selection methods that draw random numbers.
+        For ``shuffle``, and for selection methods that draw random numbers.
 
     Attributes
     ----------
@@ -132,8 +136,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Threads may predict while another learns; they use the model as it was before the current batch.
-    ``batch_size``, ``max_seconds``, ``history_size`` and ``progress`` may be changed at any time. The other parameters
-    belong to the model: ``partial_fit`` refuses to continue if one has changed.
+    ``batch_size``, ``shuffle``, ``max_seconds``, ``history_size`` and ``progress`` may be changed at any time. The other
+    parameters belong to the model: ``partial_fit`` refuses to continue if one has changed.
 
     Examples
     --------
@@ -163,6 +167,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         noise_variance: float | Positive = 0.1,
         standardize: Any = True,
         batch_size: int = 500,
+        shuffle: bool | None = None,
         refit_every: int = 1,
         fixed_hyperparameters: bool = False,
         max_evaluations: int = 1000,
@@ -183,6 +188,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance = noise_variance
         self.standardize = standardize
         self.batch_size = batch_size
+        self.shuffle = shuffle
         self.refit_every = refit_every
         self.fixed_hyperparameters = fixed_hyperparameters
         self.max_evaluations = max_evaluations
@@ -198,7 +204,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, time: Any = None
     ) -> ContinualGPRegressor:
-        """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting the past.
+        """Learns from X [N, D] and y [N] in batches of ``batch_size`` rows, forgetting what it learnt before.
+        The rows come in a random order, or as they are (``shuffle``).
 
         A row of weight 2 counts as two rows, or as one measured with half the noise variance; a row of
         weight 0 is left out. Weights do not change how the data are scaled. ``time`` [N] has the time of
@@ -206,8 +213,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         After an error or Ctrl-C, the estimator is as it was before.
         """
-        new, batches = self._begin(X, y, sample_weight, time)
-        for _ in new._learn(*batches):
+        new, rows = self._begin(X, y, sample_weight, time)
+        for _ in new._learn(*self._shuffled(*rows)):
             pass
         self.__dict__ = new.__dict__
         return self
@@ -266,6 +273,19 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if len(X) == 0:
                 raise ValueError("sample_weight is 0 in every row, but must be positive in one")
         return X, y, weights, time
+
+    def _shuffled(self, X: Any, y: Any, weights: Any, time: Any) -> tuple[Any, Any, Any, Any]:
+        """The rows in the order in which ``fit`` takes them."""
+        shuffle = self.shuffle
+        if shuffle is None:
+            shuffle = is_automatic(self.kernel) and self.forget is None and time is None
+        elif shuffle and time is not None:
+            raise ValueError("shuffle is True, but must be False or None where time is given: times have an order")
+        if not shuffle:
+            return X, y, weights, time
+        order = check_random_state(self.random_state).permutation(len(X))
+        weights = None if weights is None else weights[order]
+        return np.asfortranarray(X[order]), y[order], weights, None
 
     def _learn(self, X: Any, y: Any, weights: Any, time: Any) -> Iterator[None]:
         """Learns batch by batch, and stops after each."""

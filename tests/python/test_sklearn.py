@@ -57,11 +57,52 @@ def test_fit_is_observing_the_batches_in_turn(data):
 
 def test_partial_fit_goes_on_and_fit_forgets(data):
     X, y = data
-    model = ample.ContinualGPRegressor(batch_size=120).fit(X, y)
+    model = ample.ContinualGPRegressor(batch_size=120, shuffle=False).fit(X, y)
     parts = ample.ContinualGPRegressor().partial_fit(X[:120], y[:120]).partial_fit(X[120:], y[120:])
     np.testing.assert_array_equal(model.predict(X), parts.predict(X))
     parts.fit(X[:50], y[:50])
     assert parts.gp_.rows_seen == 50 and len(parts.history_) == 1
+
+
+def test_fit_does_not_depend_on_how_a_table_is_sorted():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2, 2, size=(3000, 3))
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(3000)
+    test, rows = np.split(np.arange(3000), [300])
+    rows = rows[np.argsort(y[rows])]
+
+    def error(model):
+        return np.sqrt(np.mean((model.fit(X[rows], y[rows]).predict(X[test]) - y[test]) ** 2))
+
+    assert error(ample.ContinualGPRegressor()) < 0.12  # the noise is 0.1
+    # Control: in the order of the targets every batch has a level of its own.
+    with pytest.warns(ample.AmpleWarning, match="its targets come sorted"):
+        assert error(ample.ContinualGPRegressor(shuffle=False)) > 0.12
+
+
+def test_fit_shuffles_tables_and_no_streams(data):
+    X, y = data
+
+    def in_order(**parameters):
+        ample_in_turn = ample.ContinualGPRegressor(batch_size=60, **parameters, shuffle=False).fit(X, y)
+        model = ample.ContinualGPRegressor(batch_size=60, **parameters).fit(X, y)
+        return [r.residuals.tolist() for r in model.history_] == [r.residuals.tolist() for r in ample_in_turn.history_]
+
+    assert not in_order()
+    assert in_order(forget="adaptive")
+    assert in_order(kernel="se")
+    first, again = (ample.ContinualGPRegressor(random_state=3).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(X), again.predict(X))
+    weights = np.arange(1.0, 241.0)
+    heavy = ample.ContinualGPRegressor("se", shuffle=True, batch_size=240, fixed_hyperparameters=True)
+    ordered = ample.ContinualGPRegressor("se", batch_size=240, fixed_hyperparameters=True)
+    np.testing.assert_allclose(
+        heavy.fit(X, y, sample_weight=weights).predict(X),
+        ordered.fit(X, y, sample_weight=weights).predict(X),
+        atol=0.05,
+    )
+    with pytest.raises(ValueError, match="shuffle is True, but must be False or None where time is given"):
+        ample.ContinualGPRegressor("se", shuffle=True, forget=ample.Forgetting.after_time(4.0)).fit(X, y, time=np.arange(240))
 
 
 def test_deviation_and_covariance_agree(data):
