@@ -1,6 +1,8 @@
 // Whether the parts of a model fit together. What passes can predict and learn; a model file is
 // held to it when it is loaded and before it is saved.
 #include <cmath>
+#include <optional>
+#include <stdexcept>
 #include <variant>
 
 #include "ample/continual_gp.h"
@@ -47,6 +49,31 @@ void check_predictions(const Predictor& predictor) {
     invalid("{}: predictions have means of {} and variances of {}, but both must be at most {}",
             kModel, mean, variance, kLargest);
   }
+}
+
+/// The fewest inputs that suit a kernel; none of up to a thousand may.
+std::optional<Index> fewest_inputs(const Kernel& kernel) {
+  constexpr Index kMost = 1000;
+  for (Index D = 1; D <= kMost; ++D) {
+    try {
+      kernel.check_dimension(D);
+      return D;
+    } catch (const std::invalid_argument&) {
+    }
+  }
+  return std::nullopt;
+}
+
+/// What a model predicts that has seen nothing.
+void check_prior(const Checkpoint& model) {
+  const Kernel& kernel = model.theta.kernel;
+  const auto* given = std::get_if<Scaling>(&model.options.scaling);
+  const std::optional<Index> D =
+      given != nullptr ? given->input_mean.size() : fewest_inputs(kernel);
+  if (!D) return;
+  kernel.check_dimension(*D);
+  check_predictions(Predictor(State::empty(kernel, model.theta.noise(), *D),
+                              given != nullptr ? *given : Scaling::identity(*D)));
 }
 
 void check_scaling(const ContinualGPOptions& options, const Scaling& scaling) {
@@ -121,7 +148,7 @@ void ContinualGP::Checkpoint::validate() const {
     if (reservoir.size() > 0 || pending.X.rows() > 0) {
       invalid("{}: rows are kept, but none has been seen", kModel);
     }
-    return;
+    return check_prior(*this);
   }
   const Index D = predictor->dimension();
   theta.kernel.check_dimension(D);

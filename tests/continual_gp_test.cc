@@ -73,6 +73,31 @@ const Matrix& grid() {
 
 // --- Learning ----------------------------------------------------------------------------------
 
+// A kernel that grows with its inputs knows no bound. Control: nearer, all is finite.
+TEST(ContinualGP, WhatOverflowsIsAnErrorAndNoNumber) {
+  ContinualGP gp(frozen(Linear{}, 0.1));
+  gp.observe(Matrix::Random(30, 1), Vector::Random(30));
+  const auto at = [](double x) { return Matrix::Constant(1, 1, x); };
+  EXPECT_TRUE(gp.predict(at(1e100)).variance.allFinite());
+  EXPECT_THROW(static_cast<void>(gp.predict(at(1e200))), NumericalError);
+  EXPECT_THROW(static_cast<void>(gp.predict_joint(at(1e200))), NumericalError);
+  EXPECT_THROW(static_cast<void>(gp.sample(at(1e200), 2, 0)), NumericalError);
+}
+
+TEST(ContinualGP, APriorThatOverflowsIsRefused) {
+  const auto with = [](const Kernel& kernel, double unit) {
+    ContinualGPOptions options = frozen(kernel, 0.1);
+    options.scaling = Scaling{Vector::Zero(2), Vector::Ones(2), 0.0, unit};
+    return ContinualGP(options);
+  };
+  EXPECT_NO_THROW(with(1e300 * SquaredExponential{}, 1.0));
+  EXPECT_THROW(with(1e300 * SquaredExponential{}, 1e10), std::invalid_argument);
+  EXPECT_THROW(with(SquaredExponential{.lengthscale = {1.0, 2.0, 3.0}}, 1.0),
+               std::invalid_argument);
+  EXPECT_THROW(ContinualGP(frozen(1e308 * SquaredExponential{.dims = {4}}, 0.1)),
+               std::invalid_argument);
+}
+
 TEST(ContinualGP, StartsEmptyAndPredictsThePrior) {
   const ContinualGP gp(frozen(SquaredExponential{2.0, 0.5}, 0.3));
   EXPECT_EQ(gp.size(), 0);

@@ -192,12 +192,16 @@ void attack_model(std::uint64_t seed) {
   } catch (const ModelFileError&) {
     return;
   }
+  const auto broken = [&](const std::string& how) {
+    return Broken{fmt::format("{}; changed:{}; kernel: {}", how, file.changed,
+                              snapshot->model.kernel().to_string())};
+  };
   try {
     check_usable(*snapshot, dice);
-  } catch (const Broken& broken) {
-    throw Broken{fmt::format("{}; changed:{}", broken.how, file.changed)};
+  } catch (const Broken& b) {
+    throw broken(b.how);
   } catch (const std::exception& error) {
-    throw Broken{fmt::format("{}; changed:{}", error.what(), file.changed)};
+    throw broken(error.what());
   }
 }
 
