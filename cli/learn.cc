@@ -4,6 +4,7 @@
 #include <charconv>
 #include <exception>
 #include <mutex>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -141,10 +142,23 @@ class Learner {
   [[nodiscard]] const ReportLog& report() const { return report_; }
 
  private:
+  /// A warning without the numbers that differ from batch to batch. An input's number is no such.
+  static std::string kind_of(const std::string& warning) {
+    static const std::regex number(R"((input |\[)?-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?)");
+    std::string kind;
+    auto rest = warning.cbegin();
+    for (std::sregex_iterator it(rest, warning.cend(), number), end; it != end; ++it) {
+      kind.append(rest, (*it)[0].first);
+      if ((*it)[1].matched) kind += it->str();
+      rest = (*it)[0].second;
+    }
+    return kind.append(rest, warning.cend());
+  }
+
   /// What a user should know, each kind of it once: a long stream would repeat itself.
   void warn(const BatchReport& batch) {
     for (const std::string& warning : batch.warnings) {
-      if (!warned_.insert(warning.substr(0, warning.find_first_of("0123456789"))).second) continue;
+      if (!warned_.insert(kind_of(warning)).second) continue;
       say(command_, fmt::format("batch {}: {}", batch.batch, warning));
     }
   }

@@ -20,18 +20,35 @@ double share_at_the_ends(const VectorRef& values, double lowest, double highest)
   return static_cast<double>(there.count()) / static_cast<double>(values.size());
 }
 
-/// Whether most new rows lie where hardly an old one did, by some input: at the end of its range or
-/// beyond, as in a table that is sorted by it. Of an input with two values all rows lie at an end,
+/// Whether most new rows lie where hardly an old one did, by some input: beyond its range, or at
+/// its ends as in a table that is sorted by it. Of an input with two values all rows lie at an end,
 /// the old ones too.
 bool is_a_new_place(const MatrixRef& X_old, const MatrixRef& X_new) {
   for (Index d = 0; d < X_new.cols(); ++d) {
     const Vector past = X_old.col(d);
     const double lowest = past.minCoeff();
     const double highest = past.maxCoeff();
+    const auto beyond = X_new.col(d).array() < lowest || X_new.col(d).array() > highest;
+    if (2 * beyond.count() >= X_new.rows()) return true;
     const double now = share_at_the_ends(X_new.col(d), lowest, highest);
     if (now >= 0.5 && now >= share_at_the_ends(past, lowest, highest) + 0.4) return true;
   }
   return false;
+}
+
+/// How many of these values are left at most if some go so that the others do not fall: the longest
+/// subsequence in order, by Fredman's search. O(N log N).
+Index longest_in_order(const VectorRef& values) {
+  std::vector<double> ends;  // the least last value of such a subsequence of each length
+  for (const double value : values) {
+    const auto place = std::ranges::upper_bound(ends, value);
+    if (place == ends.end()) {
+      ends.push_back(value);
+    } else {
+      *place = value;
+    }
+  }
+  return static_cast<Index>(ends.size());
 }
 
 }  // namespace
@@ -60,13 +77,18 @@ double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorR
 
 bool are_sorted(const VectorRef& y) {
   constexpr Index kFewest = 20;
-  constexpr double kShare = 0.95;
+  constexpr double kSteps = 0.95;
+  constexpr double kInOrder = 0.75;
   if (y.size() < kFewest) return false;
   const auto earlier = y.head(y.size() - 1).array();
   const auto later = y.tail(y.size() - 1).array();
   const Index up = (later > earlier).count();
   const Index down = (later < earlier).count();
-  return static_cast<double>(std::max(up, down)) >= kShare * static_cast<double>(up + down);
+  if (static_cast<double>(std::max(up, down)) < kSteps * static_cast<double>(up + down)) {
+    return false;
+  }
+  const Vector rising = (up >= down ? 1.0 : -1.0) * y;
+  return static_cast<double>(longest_in_order(rising)) >= kInOrder * static_cast<double>(y.size());
 }
 
 bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,

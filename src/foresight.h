@@ -17,10 +17,11 @@ namespace ample {
 [[nodiscard]] double foresight(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
                                const MatrixRef& X_test, const VectorRef& y_test);
 
-/// Whether twenty targets or more come in their order, as in a table that is sorted by them: of the
-/// steps from one to the next nineteen of twenty go one way, or there is none. Each batch of such a
-/// table has a level of its own, whatever the inputs; it says no more of a function that changes
-/// than a sensor that is stuck.
+/// Whether twenty targets or more come in their order, as in a table that is sorted by them, but
+/// for some runs that are out of place: nineteen steps of twenty go one way, and three quarters of
+/// the targets are in order if the others are left out. What rises again and again is not. Each
+/// batch of such a table has a level of its own, whatever the inputs; it says no more of a function
+/// that changes than a sensor that is stuck.
 [[nodiscard]] bool are_sorted(const VectorRef& y);
 
 /// Whether old rows and new ones contradict each other: with the old rows, half of the new ones are

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "check.h"
 #include "kernel_loops.h"
@@ -90,10 +91,12 @@ class Remaining {
     return points_[static_cast<std::size_t>(column)];
   }
 
-  /// (18); rounding may leave what is nothing a little below zero.
+  /// (18); rounding may leave what is nothing a little below zero. A point whose price rounding has
+  /// left no digits of is not for sale.
   [[nodiscard]] double price(Index i, double Q_ii, double S_ii, double QP_ii) const {
     const double mean = loops::dot(R_.col(i).data(), w_.data(), w_.size());
-    return std::max(0.0, 0.5 * (std::log(S_ii / Q_ii) + mean * mean / S_ii + (QP_ii / Q_ii - 1.0)));
+    const double nats = 0.5 * (std::log(S_ii / Q_ii) + mean * mean / S_ii + (QP_ii / Q_ii - 1.0));
+    return std::isnan(nats) ? std::numeric_limits<double>::infinity() : std::max(0.0, nats);
   }
 
   Matrix U_;  // [M,M], of which the first size() columns count

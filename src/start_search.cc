@@ -78,7 +78,8 @@ constexpr double kLeastLengthscale = 1e-3;
 constexpr double kMostLengthscale = 1e4;
 
 Kernel make_kernel(Family family, double start, const std::vector<double>& lengthscales) {
-  const auto variance = Positive(start).within(kLeastVariance, kMostVariance);
+  const auto variance = Positive(std::clamp(start, kLeastVariance, kMostVariance))
+                            .within(kLeastVariance, kMostVariance);
   const auto lengthscale = Positive(lengthscales).within(kLeastLengthscale, kMostLengthscale);
   switch (family) {
     case Family::squared_exponential:
@@ -195,7 +196,10 @@ class KernelSearch {
     const auto D = static_cast<std::size_t>(X_some_.cols());
     const std::size_t count = lengthscales_ == Lengthscales::each ? D : 1;
     const std::vector<double> lengthscales(count, std::sqrt(static_cast<double>(D)));
-    return at(Family::squared_exponential, {kNothing, lengthscales}, 1.0);
+    // Not 1: the rows may be in the units of others.
+    const double noise = std::max(y_some_.squaredNorm() / static_cast<double>(y_some_.size()),
+                                  start_.noise_variance.lower);
+    return at(Family::squared_exponential, {kNothing * noise, lengthscales}, noise);
   }
 
   void try_from(Family family, const std::string& name, const Shape& shape, double noise,

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "ample/bound.h"
 #include "ample/forgetting.h"
@@ -181,10 +183,11 @@ void Update::replay() {
   }
   if (!base_) {
     begin(Roughness::any);
+  } else if (may_relearn()) {
+    forget_by_evidence();
   } else if (reservoir_is_due()) {
     refit_to_reservoir();
   }
-  if (may_relearn()) forget_by_evidence();
   const bool is_doubted =
       report_.relearnt || report_.forgot == to_string(Forgetting::Rule::adaptive);
   if (base_ && report_.refitted && !is_doubted) raise_noise();
@@ -236,8 +239,12 @@ void Update::refit_to_reservoir() {
   MinimizeOptions fit = options_.fit;
   fit.max_evaluations = std::min(fit.max_evaluations, kReplayEvaluations);
   fit.absolute_value_tolerance = std::max(fit.absolute_value_tolerance, 0.05);
-  EvidenceFit fitted =
-      fit_evidence(theta_, reservoir_.X, reservoir_.y, fit, &curvature_, should_stop_);
+  // The evidence would explain a wild target by noise or a bump, and all others with it.
+  std::vector<Index> rows(static_cast<std::size_t>(reservoir_.size()));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (base_) rows = without_outliers(old(), reservoir_.X, reservoir_.y);
+  EvidenceFit fitted = fit_evidence(theta_, reservoir_.X(rows, Eigen::all), reservoir_.y(rows), fit,
+                                    &curvature_, should_stop_);
   if (fitted.summary.usable()) carry_to(fitted.theta);
   report_.fit = std::move(fitted.summary);
 }
@@ -290,21 +297,31 @@ void Update::forget_by_age() {
 void Update::forget_by_evidence() {
   choose_past_weight();
   const Reservoir& past = model_.reservoir;
-  if (report_.past_weight < 1.0 && past.size() > 0) {
-    // Perhaps it is only θ that no longer holds.
-    if (!report_.refitted && may_refit()) {
-      refit_to_reservoir();
-      choose_past_weight();
-    }
-    if (report_.past_weight < 1.0 &&
-        !contradict(std::span(&theta_, 1), past.X, past.y, X_, sites_.target,
-                    nats_to_drop(X_.rows()), should_stop_)) {
-      // The rows hold. It is what was made of them, at another θ, that does not.
-      report_.past_weight = 1.0;
-      return relearn(past, 1.0);
-    }
+  // Perhaps it is only θ that no longer holds. But if the function has changed, a θ of old and new
+  // rows together suits neither, and the past that is carried to it has nothing left to forget:
+  // what there was is kept until the rows have decided.
+  std::vector<Hyperparameters> thetas{theta_};
+  const std::optional<State> old_before = own_old_;
+  const double weight_before = report_.past_weight;
+  if (reservoir_is_due() || (weight_before < 1.0 && past.size() > 0 && may_refit())) {
+    refit_to_reservoir();
+    choose_past_weight();
+    thetas.push_back(theta_);
   }
-  if (report_.past_weight == 1.0) return;
+  if (std::min(report_.past_weight, weight_before) == 1.0) return;
+  if (past.size() > 0 && !contradict(thetas, past.X, past.y, X_, sites_.target,
+                                     nats_to_drop(X_.rows()), should_stop_)) {
+    // The rows hold. If it is what was made of them, at another θ, that does not, they are learnt
+    // again.
+    if (std::exchange(report_.past_weight, 1.0) < 1.0) relearn(past, 1.0);
+    return;
+  }
+  if (weight_before < 1.0 && thetas.size() > 1) {
+    theta_ = thetas.front();
+    own_old_ = old_before;
+    curvature_ = {};
+    report_.past_weight = weight_before;
+  }
   report_.forgot = to_string(Forgetting::Rule::adaptive);
   if (report_.past_weight <= kNextToNothing) {
     drop_reservoir();

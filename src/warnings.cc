@@ -84,9 +84,13 @@ void about_predictions(const BatchReport& report, const VectorRef& y,
             ? "its targets come sorted; shuffle the rows, so that each batch is like the table"
             : "the data have changed, or come in an order that hides what follows"));
   }
-  if (report.optimum && report.noise_bound &&
-      *report.optimum - *report.noise_bound < 1e-3 * static_cast<double>(report.rows)) {
+  if (!report.optimum || !report.noise_bound) return;
+  const double explained = *report.optimum - *report.noise_bound;
+  const double nothing = 1e-3 * static_cast<double>(report.rows);
+  if (std::abs(explained) < nothing) {
     out.emplace_back("the model explains nothing of this batch: the inputs do not tell the target");
+  } else if (explained < 0.0) {
+    out.emplace_back("the model foresaw this batch worse than the mean of the targets would have");
   }
 }
 

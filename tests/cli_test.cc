@@ -436,6 +436,23 @@ TEST_F(Cli, ATerminalSeesProgressAndASummary) {
   }
 }
 
+TEST_F(Cli, EveryKindOfWarningIsSaidOnce) {
+  std::string table;
+  for (const std::string& row : some_rows(600))
+    table += "5," + row.substr(0, row.find(',')) + ",7" + row.substr(row.rfind(',')) + '\n';
+  store("constant.csv", table);
+  const Result result = run({"fit", "constant.csv", "--batch-size", "150"});
+  EXPECT_EQ(result.code, 0);
+  const auto times = [&](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = result.err.find(text, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(times("input 0 is constant so far"), 1) << result.err;
+  EXPECT_EQ(times("input 2 is constant so far"), 1) << result.err;
+  EXPECT_EQ(times("input 1 is constant so far"), 0) << result.err;
+}
+
 TEST_F(Cli, ReportsHaveTheirFields) {
   succeed({"fit", "data.csv", "--batch-size", "100", "--report", "r.jsonl", "--test", "data.csv"});
   const std::vector<std::string> lines = lines_of(stored("r.jsonl"));

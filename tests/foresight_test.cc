@@ -48,6 +48,13 @@ TEST(AreSorted, TargetsInTheirOrderAreAndOthersAreNot) {
   EXPECT_TRUE(are_sorted(some_off));
   for (const Index i : {30, 50, 70, 90}) some_off[i] = 0.0;
   EXPECT_FALSE(are_sorted(some_off));
+  // What begins again and again is no table that was sorted, nor are rare events.
+  Vector sweeps(120);
+  sweeps << up.head(40), up.head(40), up.head(40);
+  EXPECT_FALSE(are_sorted(sweeps));
+  Vector events = Vector::Zero(100);
+  for (const Index i : {7, 30, 66}) events[i] = 1.0;
+  EXPECT_FALSE(are_sorted(events));
 }
 
 TEST(Contradict, AChangedFunctionDoesAndANewPlaceDoesNot) {

@@ -214,6 +214,46 @@ TEST(OutOfTheBox, AChangedFunctionIsForgottenAndASteadyOneIsNot) {
   EXPECT_GT(rmse(test.y, faithful.predict(test.X).mean), 0.6);
 }
 
+// With little noise a θ of old and new rows together suits neither: lengthscales at their bound,
+// and a past carried there has nothing left to forget. So it is judged at the θ it was learnt with,
+// whether or not the reservoir is due at that batch.
+TEST(OutOfTheBox, AChangeIsNoticedBeforeHyperparametersAreFittedToBothSides) {
+  const auto batch = [](std::uint64_t seed, double sign) {
+    Batch b = table(120, seed, 0.01);
+    b.y *= sign;
+    return b;
+  };
+  const Batch test = batch(1000, -1.0);
+  for (const std::uint64_t before : {4, 5, 6, 7, 8}) {
+    ContinualGP gp(small_options());
+    for (std::uint64_t b = 0; b < before; ++b) learn(gp, batch(b, 1.0), 120);
+    EXPECT_LT(learn(gp, batch(100, -1.0), 120).past_weight, 0.1) << before;
+    EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.2) << before;
+  }
+}
+
+// Wherever it stands: some of these rows stay in the reservoir, others do not. Control: the noise
+// is found where it is real.
+TEST(OutOfTheBox, AWildTargetIsNoNoise) {
+  const Batch test = table(300, 60);
+  const auto deviation_after = [&](Index row, double wild, double noise) {
+    ContinualGP gp(small_options());
+    learn(gp, table(480, 61), 120);
+    for (std::uint64_t b = 0; b < 3; ++b) {
+      Batch next = table(120, 62 + b, noise);
+      if (b == 0 && wild != 0.0) next.y[row] = wild;
+      learn(gp, next, 120);
+    }
+    EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), noise > 0.1 ? 0.4 : 0.15) << row;
+    return std::sqrt(gp.predict(test.X, Target::observation).variance.mean());
+  };
+  const double as_it_is = deviation_after(0, 0.0, 0.1);
+  for (Index row = 0; row < 120; row += 10) {
+    EXPECT_LT(deviation_after(row, 100.0, 0.1), 1.6 * as_it_is) << row;
+  }
+  EXPECT_GT(deviation_after(0, 0.0, 0.5), 2.5 * as_it_is);
+}
+
 // A sample takes large targets that scatter widely for structure. Beside a model of all rows they
 // are noise, and no reason to learn the sample again.
 TEST(OutOfTheBox, SkewedTargetsAreNotTakenForChanges) {

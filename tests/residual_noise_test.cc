@@ -1,7 +1,9 @@
 // The noise of rows beside what a model predicts for them.
 #include "residual_noise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -64,6 +66,31 @@ TEST(ResidualNoise, IsNotOfRowsThatTheModelKnowsNothingOf) {
   EXPECT_EQ(residual_noise(state, far, Vector::Constant(100, 50.0), 0.5), 0.5);
   const State nothing = State::empty(SquaredExponential{}, 0.01, 1);
   EXPECT_EQ(residual_noise(nothing, far, Vector::Constant(100, 50.0), 0.5), 0.5);
+}
+
+TEST(ResidualNoise, OneWildTargetIsNotTheNoiseOfAll) {
+  const State state = learnt();
+  Random random(6);
+  const Matrix X = random.uniform(1000, 1, -3.0, 3.0);
+  Vector y = sines(X, 0.3, random);
+  const double noise = residual_noise(state, X, y, 1e-4);
+  y[500] = 1e6;
+  EXPECT_LT(residual_noise(state, X, y, 1e-4), 1.3 * noise);
+}
+
+TEST(WithoutOutliers, LeavesOutAFewAndNoMore) {
+  const State state = learnt();
+  Random random(7);
+  const Matrix X = random.uniform(300, 1, -3.0, 3.0);
+  Vector y = sines(X, 0.1, random);
+  EXPECT_EQ(without_outliers(state, X, y).size(), 300);
+  for (const Index i : {10, 20, 30}) y[i] = 5.0;
+  const std::vector<Index> rest = without_outliers(state, X, y);
+  EXPECT_EQ(rest.size(), 297);
+  EXPECT_EQ(std::ranges::count(rest, 20), 0);
+  y[40] = 5.0;  // more than one in a hundred: then it is the model that is wrong
+  EXPECT_EQ(without_outliers(state, X, y).size(), 300);
+  EXPECT_EQ(without_outliers(state, Matrix(0, 1), Vector()).size(), 0);
 }
 
 TEST(ResidualNoise, IsNoLessThanAsked) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ except ImportError:
 Features = Mapping[Hashable, float]
 
 
+_MOST = 1e300  # beyond it differences overflow
+
+
 def _number(name: Hashable, value: Any) -> float:
     try:
         return float(value)
@@ -42,7 +46,7 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
     is the mean of the buffer's targets.
 
     The features are those of the first batch, in any order. One that is missing from an observation
-    takes its mean of the first batch; one that appears only later is ignored, since a Gaussian
+    or NaN takes its mean of the first batch; one that appears only later is ignored, since a Gaussian
     process cannot grow a dimension. The parameters are those of ``ContinualGPRegressor``. River
     need not be installed; with it, the class is a ``river.base.Regressor`` and passes all of its
     checks.
@@ -107,7 +111,14 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
 
     def learn_one(self, x: Features, y: float) -> None:
         """Takes one observation in; every ``batch_size``-th call learns from all since the last."""
-        self._buffer.append(({name: _number(name, x[name]) for name in x}, _number("y", y)))
+        features = {name: _number(name, x[name]) for name in x}
+        known = {name: value for name, value in features.items() if not math.isnan(value)}
+        # What the model would refuse must not get in among the others.
+        target = _number("y", y)
+        for name, value in [*known.items(), ("y", target)]:
+            if not abs(value) <= _MOST:
+                raise ValueError(f"learn_one: {name} is {value}, but must be finite and at most {_MOST:g}")
+        self._buffer.append((known, target))
         if len(self._buffer) >= self.batch_size:
             self.flush()
 
@@ -157,7 +168,8 @@ class OnlineGPRegressor(_Base):  # type: ignore[misc]
 
     @staticmethod
     def _row(x: Features, means: dict[Hashable, float]) -> list[float]:
-        return [x.get(name, mean) for name, mean in means.items()]
+        given = ((x.get(name, mean), mean) for name, mean in means.items())
+        return [mean if math.isnan(value) else value for value, mean in given]
 
     def _query(self, x: Features) -> NDArray[np.float64]:
         return np.array([self._row(x, self._means)], dtype=np.float64, order="F")

@@ -35,6 +35,29 @@ def test_learns_in_a_pipeline():
     assert late.get() < 0.1
 
 
+def test_what_is_not_a_number_blocks_nothing():
+    model, clean = ample.OnlineGPRegressor(batch_size=50), ample.OnlineGPRegressor(batch_size=50)
+    for i, (x, y) in enumerate(stream(200)):
+        if i in (20, 120):
+            for bad in (np.nan, np.inf, -1e301):
+                with pytest.raises(ValueError, match="learn_one: y is"):
+                    model.learn_one(x, bad)
+            with pytest.raises(ValueError, match="learn_one: a is inf"):
+                model.learn_one({**x, "a": np.inf}, y)
+        model.learn_one(x, y)
+        clean.learn_one(x, y)
+    assert model.gp.rows_seen == 200
+    query = {"a": 0.3, "b": 0.1}
+    assert model.predict_one(query) == clean.predict_one(query)
+    # A feature that is not a number is missing.
+    model.learn_one({"a": np.nan, "b": 0.1}, 0.5)
+    clean.learn_one({"b": 0.1}, 0.5)
+    model.flush()
+    clean.flush()
+    assert model.predict_one(query) == clean.predict_one(query)
+    assert model.predict_one({"a": np.nan, "b": 0.1}) == clean.predict_one({"b": 0.1})
+
+
 def test_the_buffer_counts_only_once_it_is_flushed():
     model = ample.OnlineGPRegressor(batch_size=50)
     observations = list(stream(70))
