@@ -127,7 +127,8 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     gp_ : ContinualGP
         The model.
     history_ : list of BatchReport
-        What each batch did, the last ``history_size`` of them.
+        What each batch did, the last ``history_size`` of them. Rows that ``fit`` has shuffled are in the
+        batches in that order: for the residual of each row give ``shuffle=False``.
     n_features_in_ : int
         The number of inputs.
     feature_names_in_ : array of str
