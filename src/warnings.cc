@@ -105,6 +105,18 @@ void about_forgetting(const Forgetting& forget, const BatchReport& report,
       report.past_weight));
 }
 
+/// Rows that are kept count alike, so the σ² that is fitted to them is that of a typical row; but a
+/// row of weight w is learnt with σ²/w.
+void about_weights(const Vector& weights, std::vector<std::string>& out) {
+  if (weights.size() == 0) return;
+  const double typical = static_cast<double>(weights.size()) / weights.cwiseInverse().sum();
+  if (typical >= 0.5 && typical <= 2.0) return;
+  out.push_back(fmt::format(
+      "the weights are typically {:.3g}, but the noise is fitted to rows that count alike: divide "
+      "the weights by that, or give a kernel and keep no rows",
+      typical));
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const BatchReport& report,
@@ -116,6 +128,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
   if (report.refitted) about_units(before.reservoir, out);
   about_predictions(report, rows.y.tail(std::min(report.rows, rows.y.size())), out);
   about_forgetting(before.options.forget, report, out);
+  if (before.options.reservoir > 0 && report.refitted) about_weights(rows.weights, out);
   return out;
 }
 

@@ -514,6 +514,23 @@ TEST(OutOfTheBox, WarnsOfWhatAUserShouldKnow) {
   }
 }
 
+TEST(OutOfTheBox, WarnsOfWeightsThatTheNoiseIsNotFittedTo) {
+  const Batch rows = table(120, 17);
+  const auto warned = [&](double weight, Index reservoir) {
+    ContinualGPOptions options = small_options();
+    options.reservoir = reservoir;
+    ContinualGP gp(options);
+    const BatchReport r = gp.observe(rows.X, rows.y, {.weights = Vector::Constant(120, weight)});
+    return std::ranges::any_of(r.warnings, [](const std::string& w) {
+      return w.find("the weights are typically") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(warned(100.0, 120));
+  EXPECT_TRUE(warned(0.01, 120));
+  EXPECT_FALSE(warned(1.5, 120));
+  EXPECT_FALSE(warned(100.0, 0));
+}
+
 TEST(OutOfTheBox, AYoungModelCanBeCompressedAndGoesOn) {
   ContinualGP gp(ContinualGPOptions::out_of_the_box());
   learn(gp, table(300, 50), 100);
