@@ -224,7 +224,7 @@ TEST(OutOfTheBox, AChangeIsNoticedBeforeHyperparametersAreFittedToBothSides) {
     return b;
   };
   const Batch test = batch(1000, -1.0);
-  for (const std::uint64_t before : {4, 5, 6, 7, 8}) {
+  for (std::uint64_t before = 4; before <= 8; ++before) {
     ContinualGP gp(small_options());
     for (std::uint64_t b = 0; b < before; ++b) learn(gp, batch(b, 1.0), 120);
     EXPECT_LT(learn(gp, batch(100, -1.0), 120).past_weight, 0.1) << before;
