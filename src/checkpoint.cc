@@ -51,15 +51,20 @@ void check_predictions(const Predictor& predictor) {
   }
 }
 
+bool suits(const Kernel& kernel, Index D) {
+  try {
+    kernel.check_dimension(D);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 /// The fewest inputs that suit a kernel; none of up to a thousand may.
 std::optional<Index> fewest_inputs(const Kernel& kernel) {
   constexpr Index kMost = 1000;
   for (Index D = 1; D <= kMost; ++D) {
-    try {
-      kernel.check_dimension(D);
-      return D;
-    } catch (const std::invalid_argument&) {
-    }
+    if (suits(kernel, D)) return D;
   }
   return std::nullopt;
 }
