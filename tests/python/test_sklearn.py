@@ -84,9 +84,9 @@ def test_fit_shuffles_tables_and_no_streams(data):
     X, y = data
 
     def in_order(**parameters):
-        ample_in_turn = ample.ContinualGPRegressor(batch_size=60, **parameters, shuffle=False).fit(X, y)
+        in_turn = ample.ContinualGPRegressor(batch_size=60, **parameters, shuffle=False).fit(X, y)
         model = ample.ContinualGPRegressor(batch_size=60, **parameters).fit(X, y)
-        return [r.residuals.tolist() for r in model.history_] == [r.residuals.tolist() for r in ample_in_turn.history_]
+        return [r.residuals.tolist() for r in model.history_] == [r.residuals.tolist() for r in in_turn.history_]
 
     assert not in_order()
     assert in_order(forget="adaptive")
