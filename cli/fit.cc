@@ -238,7 +238,7 @@ void add_fit(CLI::App& app) {
       ->capture_default_str()
       ->type_name("METHOD");
   add_setting(command, options, "--delta", "delta",
-              "vips: share of the explainable nats that may be lost (default: 0.01 with --kernel "
+              "vips: share of the explainable nats that may be lost (default: 0.005 with --kernel "
               "auto, else 0.035)");
   command
       .add_option_function<std::string>(

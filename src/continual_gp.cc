@@ -27,7 +27,7 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.forget = Forgetting::adaptive();
   options.prune = 0.05;
   options.selection =
-      Vips{.delta = 0.01, .floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
+      Vips{.delta = 0.005, .floor = 1e-3, .choose = Vips::Choose::gain, .max_inducing = 1000};
   return options;
 }
 

@@ -103,6 +103,12 @@ Pending without_known(const Checkpoint& model, const Pending& rows) {
   return rest;
 }
 
+/// The share of rows within their 95 % intervals.
+double share_within(const Vector& residuals) {
+  const auto within = (residuals.array().abs() <= kInterval95).count();
+  return static_cast<double>(within) / static_cast<double>(residuals.size());
+}
+
 std::string no_refit(const NumericalError& error) {
   return fmt::format("no refit after this batch: {}", error.what());
 }
@@ -367,7 +373,7 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
   const double past_weight = options_.forget.weight_after(elapsed(rows));
   Update update(model, rows.base, rows.base_targets, rows.base ? past_weight : 1.0, should_stop_);
   update.prepare(rows.X, rows.y, rows.weights);
-  update.replay();
+  update.replay(intervals_fail());
   update.select(true);
   if (!density_ && rows.base && rows.base == before_.predictor) density_ = update.density();
   update.absorb(true);
@@ -439,6 +445,14 @@ Hyperparameters Observation::theta_of(const Checkpoint& model, const Matrix& X,
   return fit_evidence(model.theta, X, y, fit, nullptr, should_stop_).theta;
 }
 
+/// Whether the intervals do not hold for the rows that surprise, and not only for a few outliers
+/// among them, which say nothing about the others.
+bool Observation::intervals_fail() const {
+  constexpr double kMostWithin = 0.9;
+  if (!surprised_ || X_.rows() < kRowsToJudge) return surprised_;
+  return density_ && share_within(density_->residual) < kMostWithin;
+}
+
 /// Where the batch lies in what the model predicts for it.
 void Observation::foresee() {
   if (!before_.predictor || before_.warming_up() || X_.rows() > kMostForesee) return;
@@ -459,8 +473,7 @@ void Observation::report_surprise(BatchReport& report) const {
   } else {
     return;
   }
-  const auto within = (report.residuals.array().abs() <= kInterval95).count();
-  report.coverage = static_cast<double>(within) / static_cast<double>(X_.rows());
+  report.coverage = share_within(report.residuals);
 }
 
 }  // namespace ample

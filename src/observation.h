@@ -61,6 +61,7 @@ class Observation {
                                          const Vector& y) const;
 
   void foresee();
+  [[nodiscard]] bool intervals_fail() const;
   void report_surprise(BatchReport& report) const;
 
   const Checkpoint& before_;

@@ -42,6 +42,10 @@ constexpr int kReplayEvaluations = 15;
 // The share of all rows, by what they count, that has come since the last fit to the reservoir when
 // another is worth while: they have then grown by a quarter.
 constexpr double kShareToRefit = 0.2;
+// The same where the rows that come speak against the model: in a stream that is sorted by
+// something that the noise grows with, σ² would otherwise lag behind to the end. A sample that has
+// changed less gives the θ that is there.
+constexpr double kShareIfInDoubt = 0.05;
 
 // γ, how much a past row counts, is taken from these.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
@@ -175,8 +179,9 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
   report_.inducing_before = base_ ? base_->size() : 0;
 }
 
-void Update::replay() {
+void Update::replay(bool intervals_fail) {
   const Stopwatch watch;
+  intervals_fail_ = intervals_fail;
   forget_by_age();
   if (options_.reservoir > 0) {
     reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
@@ -185,7 +190,7 @@ void Update::replay() {
     begin(Roughness::any);
   } else if (may_relearn()) {
     forget_by_evidence();
-  } else if (reservoir_is_due()) {
+  } else if (reservoir_is_due(false)) {
     refit_to_reservoir();
   }
   const bool is_doubted =
@@ -220,9 +225,10 @@ bool Update::may_refit() const {
 }
 
 /// Whether the rows seen have grown enough since the last fit for another to tell more.
-bool Update::reservoir_is_due() const {
+bool Update::reservoir_is_due(bool in_doubt) const {
   const auto since = static_cast<double>(reservoir_.seen - reservoir_.fitted);
-  return options_.reservoir > 0 && may_refit() && since >= kShareToRefit * reservoir_.weight;
+  const double share = in_doubt || intervals_fail_ ? kShareIfInDoubt : kShareToRefit;
+  return options_.reservoir > 0 && may_refit() && since >= share * reservoir_.weight;
 }
 
 void Update::refit_to_reservoir() {
@@ -303,7 +309,7 @@ void Update::forget_by_evidence() {
   std::vector<Hyperparameters> thetas{theta_};
   const std::optional<State> old_before = own_old_;
   const double weight_before = report_.past_weight;
-  if (reservoir_is_due() || (weight_before < 1.0 && past.size() > 0 && may_refit())) {
+  if (reservoir_is_due(weight_before < 1.0 && past.size() > 0)) {
     refit_to_reservoir();
     choose_past_weight();
     thetas.push_back(theta_);

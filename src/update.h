@@ -36,8 +36,9 @@ class Update {
   void prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& weights);
 
   /// Finds the hyperparameters that do not need the bound, and carries the past to them: a kernel
-  /// for the first batch, those of the reservoir, how much of the past to believe.
-  void replay();
+  /// for the first batch, those of the reservoir, how much of the past to believe. If the
+  /// `intervals_fail` for the rows of the batch, the reservoir is fitted to sooner.
+  void replay(bool intervals_fail);
 
   /// Chooses the inducing points, at θ_old. Before a refit a method may exceed its cap: absorb()
   /// prunes the model to it.
@@ -60,7 +61,7 @@ class Update {
   [[nodiscard]] bool is_crowded() const;
   [[nodiscard]] bool may_refit() const;
   [[nodiscard]] Lengthscales lengthscales() const;
-  [[nodiscard]] bool reservoir_is_due() const;
+  [[nodiscard]] bool reservoir_is_due(bool in_doubt) const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
   void raise_noise();
@@ -89,6 +90,7 @@ class Update {
   Selection selection_;
   Curvature curvature_;
   Index fitted_rows_;
+  bool intervals_fail_ = false;
   std::optional<State> state_;
   BatchReport report_;
 };

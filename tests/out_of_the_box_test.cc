@@ -254,6 +254,26 @@ TEST(OutOfTheBox, AWildTargetIsNoNoise) {
   EXPECT_GT(deviation_after(0, 0.0, 0.5), 2.5 * as_it_is);
 }
 
+// In a stream sorted by what the noise grows with, σ² of the rows up to the last regular refit is
+// too small for those after it. Intervals that fail bring the next one.
+TEST(OutOfTheBox, NoiseThatGrowsAlongASortedStreamIsFollowed) {
+  Random random(70);
+  const auto growing = [&](Index N) {
+    Batch b{random.uniform(N, 2, 0.0, 2.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      const double noise = 0.02 * std::exp(2.0 * b.X(i, 0));
+      b.y[i] = std::sin(2.0 * b.X(i, 1)) + noise * random.normal();
+    }
+    return b;
+  };
+  const Batch rows = growing(120 * 40);
+  const Batch test = growing(2000);
+  ContinualGP gp(small_options());
+  learn(gp, sorted_by(rows.X.col(0), rows), 120);
+  EXPECT_GT(coverage(test.y, gp.predict(test.X, Target::observation), 0.95), 0.9);
+  EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.5);
+}
+
 // A sample takes large targets that scatter widely for structure. Beside a model of all rows they
 // are noise, and no reason to learn the sample again.
 TEST(OutOfTheBox, SkewedTargetsAreNotTakenForChanges) {

@@ -72,7 +72,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         believe, and drops points that are not worth their price.
     delta : float or None
         The accuracy of VIPS: smaller is closer to the exact model, with more inducing points. None
-        is 0.01 when no kernel is given, otherwise 0.035, the paper's recommendation.
+        is 0.005 when no kernel is given, otherwise 0.035, the paper's recommendation.
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
         report. None is 1000 when no kernel is given, otherwise no limit.
