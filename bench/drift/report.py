@@ -50,8 +50,9 @@ def stream_table(by_stream, stream):
         if not runs:
             rows.append([title, "not run", *[""] * 5])
             continue
+        reached = mean(runs, "batches")
         rows.append([
-            title,
+            title if reached == STREAMS[stream].batches else f"{title} †",
             cell(mean(runs, "rmse"), ".3f"),
             cell(mean(runs, "late_rmse"), ".3f"),
             cell(mean(runs, "size"), ".0f"),
@@ -65,8 +66,29 @@ def stream_table(by_stream, stream):
     return (
         f"## {stream.capitalize()}\n\n{about.about[0].upper()}{about.about[1:]}. {about.batches:,} batches of {about.rows} rows, "
         f"{about.inputs} input{'s' if about.inputs > 1 else ''}; {'mean over ' + str(seeds) + ' seeds' if seeds > 1 else 'one seed'}.\n\n"
-        f"{table(header, rows)}"
+        f"{table(header, rows)}{stopped(by_stream, stream)}"
     )
+
+
+def stopped(by_stream, stream):
+    """What is said below a table of a program that the limit ended, beside Ample on the same batches."""
+    text = ""
+    for program, title in NAMES.items():
+        reached = mean(by_stream[stream, program], "batches")
+        if reached is None or reached == STREAMS[stream].batches:
+            continue
+        others = [
+            f"{NAMES[name]} {rmse_until(curve_path(name, stream, 0), reached):.3f}"
+            for name in NAMES
+            if name.startswith("ample") and curve_path(name, stream, 0).exists()
+        ]
+        text += f"\n\n† {title}: ended by the time limit after {reached:,.0f} batches. RMSE up to there: {', '.join(others)}."
+    return text
+
+
+def rmse_until(path, batches):
+    curve = read_curve(path)
+    return fmean(e**2 for b, e in zip(curve["batch"], curve["rmse"]) if b <= batches) ** 0.5
 
 
 def alarms(by_stream):

@@ -1,6 +1,6 @@
 """Runs the programs of the study on its streams: every batch is predicted, then learnt.
 
-    scripts/bench --drift [--only PROGRAM ...] [--stream NAME ...] [--seeds N] [--again]
+    scripts/bench --drift [--only PROGRAM ...] [--stream NAME ...] [--seeds N] [--limit SECONDS] [--again]
 
 A file of results for each run, in results/; what is there is not run again, unless with --again.
 """
@@ -34,11 +34,12 @@ def processor():
     return f"{models[0] if models else 'unknown'}, {os.cpu_count()} cores"
 
 
-def measure(program, name, seed):
-    """A summary, and the curves of a figure: squared error, size and milliseconds by batch."""
+def measure(program, name, seed, limit):
+    """A summary, and the curves of a figure: squared error, size and milliseconds by batch. A run that has taken
+    `limit` seconds of the processor ends there."""
     stream = STREAMS[name]
     model = PROGRAMS[program](name)
-    errors, sizes, clock, said = [], [], [], []
+    errors, sizes, clock, said, spent = [], [], [], [], 0.0
     shown = time.monotonic()
     for b, (X, y) in enumerate(stream(seed)):
         start = time.process_time()
@@ -47,15 +48,18 @@ def measure(program, name, seed):
         said.append(model.learn(X, y))
         clock.append(1000.0 * (time.process_time() - start))
         sizes.append(model.size)
+        spent += clock[-1] / 1000.0
+        if spent > limit:
+            break
         if sys.stderr.isatty() and time.monotonic() - shown > 1.0:
             shown = time.monotonic()
             print(f"\r{name:12}{program:17}seed {seed}: batch {b + 1} of {stream.batches}", end="\033[K", file=sys.stderr)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    tenth = stream.batches // 10
+    tenth = max(1, len(clock) // 10)
     run = {
         **dict(zip(KEY, (program, name, seed))),
-        "batches": stream.batches,
+        "batches": len(clock),
         "rmse": f"{np.sqrt(np.mean(errors)):.4f}",
         "late_rmse": f"{np.sqrt(np.mean(errors[-tenth:])):.4f}",
         "cpu_ms": f"{np.mean(clock):.3g}",
@@ -111,6 +115,7 @@ def parse():
     parser.add_argument("--only", metavar="PROGRAM", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help=", ".join(PROGRAMS))
     parser.add_argument("--stream", metavar="NAME", nargs="+", choices=STREAMS, default=list(STREAMS), help=", ".join(STREAMS))
     parser.add_argument("--seeds", type=int, metavar="N", help="of each stream; default 20 stationary, 1 endless, 3 of the others")
+    parser.add_argument("--limit", type=float, default=1800.0, metavar="SECONDS", help="of the processor, for a run; default 1800")
     parser.add_argument("--again", action="store_true", help="also what the results have")
     return parser.parse_args()
 
@@ -125,7 +130,7 @@ def main():
                 key = (program, stream, str(seed))
                 if key in read(SUMMARY) and not options.again:
                     continue
-                run, curve = measure(program, stream, seed)
+                run, curve = measure(program, stream, seed, options.limit)
                 if seed == 0:
                     write(curve_path(*key), ("batch", "rmse", "size", "cpu_ms"), curve)
                 runs = read(SUMMARY) | {key: {name: str(run.get(name, "")) for name in FIELDS}}
