@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", settings.batch, "Rows in a batch")->check(CLI::PositiveNumber);
   app.add_option("--reservoir", settings.options.reservoir, "Rows kept to fit hyperparameters to");
   app.add_option("--prune", settings.options.prune, "Share of a batch's nats for removing points");
-  Vips vips{.delta = 0.01, .floor = 1e-3, .max_inducing = 1000};
+  Vips vips{.delta = 0.005, .floor = 1e-3, .max_inducing = 1000};
   app.add_option("--delta", vips.delta, "Share of the explainable nats that may be lost");
   app.add_option("--cap", vips.max_inducing, "Most inducing points");
   bool never_forget = false;

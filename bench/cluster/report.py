@@ -38,9 +38,11 @@ def latest(lines, *keys):
 
 
 def machine(lines):
-    """What they were measured on: a sentence for each."""
-    seen = {(l["processor"], l["processors"], l["date"]) for l in lines}
-    return " ".join(f"Measured on {p}, {n} processors, {d}." for p, n, d in sorted(seen))
+    """What they were measured on, and when: a sentence for each machine."""
+    seen = {}
+    for l in lines:
+        seen.setdefault((l["processor"], l["processors"]), set()).add(l["date"])
+    return " ".join(f"Measured on {p}, {n} processors, {' and '.join(sorted(d))}." for (p, n), d in sorted(seen.items()))
 
 
 def engines(lines):
