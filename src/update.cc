@@ -181,7 +181,8 @@ void Update::prepare(const MatrixRef& X, const VectorRef& y, const VectorRef& we
 
 void Update::replay(bool intervals_fail) {
   const Stopwatch watch;
-  intervals_fail_ = intervals_fail;
+  // After a change that may not be forgotten, a θ of both sides would only be found the sooner.
+  intervals_fail_ = intervals_fail && may_relearn();
   forget_by_age();
   if (options_.reservoir > 0) {
     reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
