@@ -53,7 +53,7 @@ def engines(lines):
     streams = {l["rows"]: l for l in latest([l for l in lines if l["what"] == "stream"], "rows") if l["rows"] in compared}
     rows = []
     for rows_of, stream in sorted(streams.items()):
-        rows.append([f"{rows_of:,}", "one stream", 1, f"{stream['seconds']:.0f}", "", f"{stream['peak']:.0f}", stream["M"],
+        rows.append([f"{rows_of:,}", "one stream", 1, f"{stream['cpu']:.0f}", "", f"{stream['peak']:.0f}", stream["M"],
                      f"{stream['rmse']:.4f}", f"{stream['nlpd']:.4f}", "", "", stream["load"]])  # fmt: skip
     alone = {(l["what"], l["rows"]): l["seconds"] for l in runs if l["workers"] == 1}
     for l in runs:
