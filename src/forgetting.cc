@@ -103,13 +103,15 @@ std::optional<TemperedEvidence> TemperedEvidence::of(const State& state, const M
   gram(1.0, Vt, 0.0, out.H_);
   out.A_ = state.A;
   out.c_ = state.c;
+  out.F_ = state.F;
   return out;
 }
 
 double TemperedEvidence::operator()(double gamma) const {
   check_gamma("TemperedEvidence", gamma);
   const auto after = log_normaliser(gamma * A_ + H_, gamma * c_ + h_);
-  const auto before = log_normaliser(gamma * A_, gamma * c_);
+  std::optional<double> before = gamma == 1.0 ? F_ : 0.0;
+  if (gamma > 0.0 && gamma < 1.0) before = log_normaliser(gamma * A_, gamma * c_);
   if (!after || !before) return -std::numeric_limits<double>::infinity();
   return constant_ + *after - *before;  // (9″)
 }

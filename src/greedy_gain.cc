@@ -27,7 +27,7 @@ GreedyGain::GreedyGain(Index pool, Index old)
   for (Index i = 0; i < candidates; ++i) open_.push_back(i * pool / candidates);
 }
 
-std::optional<Index> GreedyGain::next(const GreedyVariance& greedy, const IncrementalBound& bound) {
+std::optional<Index> GreedyGain::next(const GreedyVariance& greedy, IncrementalBound& bound) {
   std::erase_if(open_, [&](Index j) { return !greedy.is_open(j); });
   if (open_.empty()) return std::nullopt;
   const auto better = [&](Index i, Index j) {
@@ -48,7 +48,7 @@ std::optional<Index> GreedyGain::next(const GreedyVariance& greedy, const Increm
   }
 }
 
-void GreedyGain::compute(const GreedyVariance& greedy, const IncrementalBound& bound,
+void GreedyGain::compute(const GreedyVariance& greedy, IncrementalBound& bound,
                          const std::vector<Index>& points) {
   const Matrix columns = greedy.columns(points);
   const Index N = columns.rows() - old_;

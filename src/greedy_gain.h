@@ -23,14 +23,13 @@ class GreedyGain {
   GreedyGain(Index pool, Index old);
 
   /// The place in the pool of the point to take next; empty if no candidate is open.
-  [[nodiscard]] std::optional<Index> next(const GreedyVariance& greedy,
-                                          const IncrementalBound& bound);
+  [[nodiscard]] std::optional<Index> next(const GreedyVariance& greedy, IncrementalBound& bound);
 
   /// How many gains were computed so far.
   [[nodiscard]] Index computed() const { return computed_; }
 
  private:
-  void compute(const GreedyVariance& greedy, const IncrementalBound& bound,
+  void compute(const GreedyVariance& greedy, IncrementalBound& bound,
                const std::vector<Index>& points);
 
   Index old_;

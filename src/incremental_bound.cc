@@ -87,23 +87,66 @@ void IncrementalBound::append(const MatrixRef& Vt, const VectorRef& v_a) {
   w_[M] = (c_new - a.dot(w_.head(M))) / lambda;
   sum_log_ += std::log(lambda);
   ++size_;
+  if (G_.size() > 0) {
+    const Vector Gv = G_ * v;
+    g_ -= (w_[M] / lambda) * Gv;
+    G_.noalias() -= (Gv / (lambda * lambda)) * Gv.transpose();
+  }
+}
+
+// G = W/σ² − W Vᵀ D⁻¹ V W/σ⁴ and g = W (y − Vᵀ D⁻¹ c)/σ², the rows' precision and what they pull at
+// under the points so far: λ² = 1 + vᵀGv and λ w_new = vᵀg.
+void IncrementalBound::make_precision(const MatrixRef& Vt) {
+  const Index M = size_;
+  const Index N = Vt.rows();
+  const double per_noise = 1.0 / old_.noise_variance;
+  Matrix WV = per_noise * Vt;
+  if (sites_.weighted()) WV.array().colwise() *= sites_.weight.array();
+  solve_right(L_D_.topLeftCorner(M, M), Op::transpose, WV);
+  g_ = per_noise * sites_.target;
+  if (sites_.weighted()) g_.array() *= sites_.weight.array();
+  g_.noalias() -= WV * w_.head(M);
+  G_.setZero(N, N);
+  outer(-1.0, WV, 0.0, G_);
+  if (sites_.weighted()) {
+    G_.diagonal() += per_noise * sites_.weight;
+  } else {
+    G_.diagonal().array() += per_noise;
+  }
+  mirror_lower(G_);
 }
 
 Vector IncrementalBound::gains(const MatrixRef& Vt, const MatrixRef& columns,
-                               const MatrixRef& columns_a) const {
+                               const MatrixRef& columns_a) {
   const Index M = size_;
+  const Index N = columns.rows();
   const Index B = columns.cols();
   const double per_noise = 1.0 / old_.noise_variance;
 
-  // As append() has them for one point: the new column of A, its diagonal entry, the entry of c.
   Matrix weighted;  // W v
   if (sites_.weighted()) weighted = columns.array().colwise() * sites_.weight.array();
   const MatrixRef W_v = sites_.weighted() ? MatrixRef(weighted) : columns;
+  const bool is_old_kept = columns_a.rows() == 0;
+  if (G_.size() == 0 && is_old_kept && N < M) make_precision(Vt);
+  if (G_.size() > 0) {
+    Matrix Gv(N, B);
+    multiply(1.0, G_, Op::none, columns, Op::none, 0.0, Gv);
+    Vector gain(B);
+    for (Index b = 0; b < B; ++b) {
+      const double squared = 1.0 + std::max(columns.col(b).dot(Gv.col(b)), 0.0);  // λ²
+      const double pull = columns.col(b).dot(g_);
+      const double a_new = per_noise * columns.col(b).dot(W_v.col(b));
+      gain[b] = 0.5 * (a_new - std::log(squared) + pull * pull / squared);
+    }
+    return gain;
+  }
+
+  // As append() has them for one point: the new column of A, its diagonal entry, the entry of c.
   Matrix a(M, B);
   multiply(per_noise, Vt, Op::transpose, W_v, Op::none, 0.0, a);
   Vector a_new = per_noise * columns.cwiseProduct(W_v).colwise().sum().transpose();
   Vector c_new = per_noise * (W_v.transpose() * sites_.target);
-  if (columns_a.rows() > 0) {
+  if (!is_old_kept) {
     Matrix T = columns_a;
     solve_left(old_.L, Op::none, T);
     Matrix A_T(T.rows(), B);

@@ -37,9 +37,10 @@ class IncrementalBound {
   ///
   /// `columns` are their columns of Vᵀ [N,B], e_j in (20), `Vt` those of the points so far [N,M],
   /// and `columns_a` their columns of K_ab L⁻ᵀ [M_a,B], empty if the old points were kept.
-  /// O(N M + M²) a point, by products of matrices.
+  /// O(N M + M²) a point, by products of matrices; where there are fewer rows than points and the
+  /// old ones were kept, O(N M²) once and then O(N²).
   [[nodiscard]] Vector gains(const MatrixRef& Vt, const MatrixRef& columns,
-                             const MatrixRef& columns_a) const;
+                             const MatrixRef& columns_a);
 
   /// L̂ given Σ_n w_n r_n, the residual variances of the batch.
   [[nodiscard]] double value(double residual) const;
@@ -54,6 +55,7 @@ class IncrementalBound {
 
  private:
   void reserve(Index columns);
+  void make_precision(const MatrixRef& Vt);
 
   const State& old_;
   Sites sites_;
@@ -67,6 +69,8 @@ class IncrementalBound {
   Vector w_;    // [capacity]
   double sum_log_ = 0.0;
   Matrix T_;  // [M_a, capacity], only when started from nothing
+  Matrix G_;  // [N,N], the precision of the rows given the points, once gains() keeps it
+  Vector g_;  // [N]
 };
 
 }  // namespace ample

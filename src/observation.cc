@@ -448,9 +448,9 @@ Hyperparameters Observation::theta_of(const Checkpoint& model, const Matrix& X,
 /// Whether the intervals do not hold for the rows that surprise, and not only for a few outliers
 /// among them, which say nothing about the others.
 bool Observation::intervals_fail() const {
-  constexpr double kMostWithin = 0.9;
+  constexpr double kLeastWithin = 0.9;
   if (!surprised_ || X_.rows() < kRowsToJudge) return surprised_;
-  return density_ && share_within(density_->residual) < kMostWithin;
+  return density_ && share_within(density_->residual) < kLeastWithin;
 }
 
 /// Where the batch lies in what the model predicts for it.

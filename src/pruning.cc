@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "check.h"
 #include "kernel_loops.h"
@@ -31,6 +32,10 @@ constexpr double kRecent = 2.0;
 /// with u and r the columns of the point that goes, at length one. Norms of columns then lose the
 /// square root of what entries of Q would lose. Y instead of a factor of P costs one unit of
 /// rounding of 1 + P_jj/Q_jj, in nats, and A needs no factor.
+///
+/// A column takes these steps when its price is asked for, all that are due at once. What others
+/// leave is carried by those that stay, so prices hardly ever fall, and a column that was dear a
+/// moment ago need not be looked at: that is what makes removals cheap.
 class Remaining {
  public:
   explicit Remaining(const State& state)
@@ -41,6 +46,7 @@ class Remaining {
     Y_ = U_;
     multiply_triangle_left(state.L_D, Op::transpose, Y_);
     prices_.resize(state.size());
+    steps_.assign(static_cast<std::size_t>(state.size()), 0);
     for (Index i = 0; i < state.size(); ++i) {
       points_.push_back(i);
       prices_[i] =
@@ -53,42 +59,82 @@ class Remaining {
 
   /// Of several at one price the one that stands first in Z. Points from `recent` on count twice
   /// their price.
-  [[nodiscard]] Index cheapest(Index recent) const {
+  [[nodiscard]] Index cheapest(Index recent) {
     const auto worth = [&](Index i) { return (point(i) < recent ? 1.0 : kRecent) * prices_[i]; };
-    Index best = 0;
-    for (Index i = 1; i < size(); ++i) {
-      if (worth(i) < worth(best) || (worth(i) == worth(best) && point(i) < point(best))) best = i;
+    for (;;) {
+      std::optional<Index> best;
+      double least = std::numeric_limits<double>::infinity();  // of those not up to date
+      for (Index i = 0; i < size(); ++i) {
+        if (!is_up_to_date(i)) {
+          least = std::min(least, worth(i));
+        } else if (!best || worth(i) < worth(*best) ||
+                   (worth(i) == worth(*best) && point(i) < point(*best))) {
+          best = i;
+        }
+      }
+      if (best && !(least <= kMostFall * worth(*best))) return *best;
+      std::vector<Index> due;
+      for (Index i = 0; i < size(); ++i) {
+        if (!is_up_to_date(i) && worth(i) <= kMostFall * least) due.push_back(i);
+      }
+      if (due.empty()) return best.value_or(0);  // none of them has a price
+      bring_up_to_date(due);
     }
-    return best;
   }
   [[nodiscard]] Removal step(Index column) const { return {point(column), prices_[column]}; }
 
+  /// Takes out a column that is up to date. Behind the last one that is left stand those that have
+  /// gone, as the others need them: u, r and Y_j/√Q_jj.
   void remove(Index column) {
     const Index last = size() - 1;
     for (Matrix* factor : {&U_, &R_, &Y_}) factor->col(column).swap(factor->col(last));
     std::swap(prices_[column], prices_[last]);
     std::swap(points_[static_cast<std::size_t>(column)], points_[static_cast<std::size_t>(last)]);
+    std::swap(steps_[static_cast<std::size_t>(column)], steps_[static_cast<std::size_t>(last)]);
     points_.pop_back();
-
-    const Index M = U_.rows();
     const double length = U_.col(last).norm();
-    const Vector u = U_.col(last) / length;
-    const Vector r = R_.col(last).normalized();
-    // In units of one vectorised multiply-add: six for each entry of three columns.
-    parallel_for(last, workers_for(18.0 * static_cast<double>(M * last)), [&](Index i) {
-      const double along_u = loops::dot(u.data(), U_.col(i).data(), M);
-      const double along_r = loops::dot(r.data(), R_.col(i).data(), M);
-      const double Q_ii = loops::add_multiple(u.data(), -along_u, U_.col(i).data(), M);
-      const double S_ii = loops::add_multiple(r.data(), -along_r, R_.col(i).data(), M);
-      const double QP_ii =
-          loops::add_multiple(Y_.col(last).data(), -along_u / length, Y_.col(i).data(), M);
-      prices_[i] = price(i, Q_ii, S_ii, QP_ii);
-    });
+    U_.col(last) /= length;
+    R_.col(last).normalize();
+    Y_.col(last) /= length;
   }
 
  private:
+  // By what factor a price may have fallen since it was looked at.
+  static constexpr double kMostFall = 2.0;
+
   [[nodiscard]] Index point(Index column) const {
     return points_[static_cast<std::size_t>(column)];
+  }
+  [[nodiscard]] Index removed() const { return U_.cols() - size(); }
+  [[nodiscard]] bool is_up_to_date(Index column) const {
+    return steps_[static_cast<std::size_t>(column)] == removed();
+  }
+
+  void bring_up_to_date(const std::vector<Index>& columns) {
+    const Index M = U_.rows();
+    Index steps = 0;
+    for (const Index i : columns) steps += removed() - steps_[static_cast<std::size_t>(i)];
+    // In units of one vectorised multiply-add: six for each entry of three columns.
+    parallel_for(static_cast<Index>(columns.size()),
+                 workers_for(18.0 * static_cast<double>(M * steps)),
+                 [&](Index place) { take_steps(columns[static_cast<std::size_t>(place)]); });
+  }
+
+  /// (19) for one column and all that have gone since the last time.
+  void take_steps(Index i) {
+    const Index M = U_.rows();
+    double Q_ii = 0.0;
+    double S_ii = 0.0;
+    double QP_ii = 0.0;
+    for (Index& k = steps_[static_cast<std::size_t>(i)]; k < removed(); ++k) {
+      const Index gone = M - 1 - k;
+      const double along_u = loops::dot(U_.col(gone).data(), U_.col(i).data(), M);
+      const double along_r = loops::dot(R_.col(gone).data(), R_.col(i).data(), M);
+      Q_ii = loops::add_multiple(U_.col(gone).data(), -along_u, U_.col(i).data(), M);
+      S_ii = loops::add_multiple(R_.col(gone).data(), -along_r, R_.col(i).data(), M);
+      QP_ii = loops::add_multiple(Y_.col(gone).data(), -along_u, Y_.col(i).data(), M);
+    }
+    prices_[i] = price(i, Q_ii, S_ii, QP_ii);
   }
 
   /// (18); rounding may leave what is nothing a little below zero. A point whose price rounding has
@@ -99,12 +145,13 @@ class Remaining {
     return std::isnan(nats) ? std::numeric_limits<double>::infinity() : std::max(0.0, nats);
   }
 
-  Matrix U_;  // [M,M], of which the first size() columns count
+  Matrix U_;  // [M,M], of which the first size() columns are left
   Matrix R_;
   Matrix Y_;
   Vector w_;
   Vector prices_;
   std::vector<Index> points_;  // which row of Z each column is
+  std::vector<Index> steps_;   // how many of those that have gone it knows of
 };
 
 /// The rows of Z that stay, in order.

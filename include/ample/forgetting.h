@@ -80,6 +80,7 @@ class TemperedEvidence {
   double constant_ = 0.0;  // log N(y; 0, B)
   Matrix A_;
   Vector c_;
+  double F_ = 0.0;  // of A and c
   Matrix H_;
   Vector h_;
 };

@@ -13,7 +13,8 @@
 //
 // It is −L̂ (6) for no new data and Z without j, which is KL[without j ‖ with j]. Prices of several
 // points in sequence, each at its turn, add up to the divergence of the result from the start, so
-// predictions at any points differ by at most as many nats. All prices: O(M³). A removal: O(M²).
+// predictions at any points differ by at most as many nats. All prices: O(M³). A removal: O(M) for
+// each price that it may have changed, at most O(M²).
 #pragma once
 
 #include <limits>
@@ -47,7 +48,9 @@ struct PruneLimits {
 };
 
 /// The cheapest point, then the cheapest of what is left, and so on. Without limits it goes on to
-/// the empty model, and the running sums are the whole curve of size against nats.
+/// the empty model, and the running sums are the whole curve of size against nats. Prices paid are
+/// exact. Those of points that were dear when last looked at are not computed at every step: one
+/// that has fallen by more than half meanwhile, which is rare, may be overlooked for a while.
 [[nodiscard]] std::vector<Removal> removal_order(const State& state,
                                                  const PruneLimits& limits = {});
 
