@@ -7,8 +7,9 @@
     python bench/cluster/run.py overhead                        Dask's own share: tasks that do nothing
 
 Each measurement is a line of bench/cluster/results.jsonl; report.py makes tables and the figure of them.
-Workers are processes with one thread. Partitions are made where they are learnt. `seconds` are by the clock
-and need an idle machine; what has `cpu` in its name is the processor's time, and does not.
+Workers are processes with one thread; Spark's, which have more, are bound to one processor each. Partitions
+are made where they are learnt. `seconds` are by the clock and need an idle machine; what has `cpu` in its name
+is the processor's time, and does not.
 """
 
 import argparse
@@ -220,6 +221,7 @@ def run_spark(options):
     for workers in options.workers:
         with contextlib.closing(_Session(SparkSession, workers)) as session:
             spark = session.spark
+            bind_executors(spark, workers)
             table = spark.range(partitions, numPartitions=partitions).mapInPandas(
                 make, "a double, b double, c double, t double"
             )
@@ -230,6 +232,22 @@ def run_spark(options):
             asked = spark.range(4 * workers, numPartitions=4 * workers).mapInPandas(peaks_of, "peak double")
             peaks = [row.peak for row in asked.collect()]
         finish("spark", options, workers, seconds, peaks, model, report)
+
+
+def bind_executors(spark, workers):
+    """Gives each executor a processor of its own, with the Python processes that it will start.
+
+    One worker's Java and Python would otherwise keep more than one processor busy, and what a second
+    worker brings could not be seen on a machine of two.
+    """
+    spark.range(workers, numPartitions=workers).count()  # starts them
+    commands = {path.parent: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
+    executors = sorted(path for path, command in commands.items() if b"CoarseGrainedExecutorBackend" in command)
+    if len(executors) != workers:
+        raise RuntimeError(f"{len(executors)} executors were found, expected {workers}")
+    for number, executor in enumerate(executors):
+        for thread in (executor / "task").iterdir():
+            os.sched_setaffinity(int(thread.name), {number % os.cpu_count()})
 
 
 class _Session:

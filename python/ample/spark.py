@@ -32,13 +32,15 @@ __all__ = ["FitReport", "fit", "predict", "predict_udf"]
 _FIT = "ample.spark.fit"
 _PREDICT = "ample.spark.predict"
 
-# A model on its way up the tree. `node` is its place among its siblings.
-_SHARD = "node long, shard binary"
+# What goes up a tree, pickled. `node` is its place among its siblings.
+_NODE = "node long, content binary"
 
-# Spark draws each row by itself, so a sample has more rows or fewer; with this many times what is
-# needed and some more, hardly ever fewer.
-_MARGIN = 1.1
-_SPARE = 100
+# Samples that are joined at once; each is small.
+_SAMPLES = 32
+
+# Tasks for each group of siblings. Spark gives groups to tasks by a hash, so with one for each some
+# would get several, and the others wait for them. Of an even number two groups would get one task.
+_TASKS = 3
 
 
 def fit(
@@ -77,9 +79,9 @@ def fit(
 
     Notes
     -----
-    The table is computed three times: to count its rows and check them, for the sample, and to learn.
-    ``cache()`` it if that is slow. With a ``pilot`` that has learnt already it is computed once. If an
-    executor is lost, Spark runs its tasks again elsewhere, and no partition counts twice.
+    The table is computed twice: to check its rows and draw the sample, and to learn. ``cache()`` it if
+    that is slow. With a ``pilot`` that has learnt already it is computed once. If an executor is lost,
+    Spark runs its tasks again elsewhere, and no partition counts twice.
 
     Rows stream through a task in Arrow batches, so a partition may be larger than memory.
     """
@@ -93,13 +95,10 @@ def fit(
     model, sample = _cluster.pilot_model(pilot), None
     pilot_bytes = pickle.dumps(model)
     if model.rows_seen == 0:
-        sample = _draw(rows, _count(rows), pilot_rows, seed)
+        sample = _draw(rows, pilot_rows, seed)
         pilot_bytes = _cluster.learn_pilot(pilot_bytes, sample.X, sample.y, batch_size)
-    shards = rows.mapInPandas(_learner(pilot_bytes, batch_size), _SHARD).persist()
-    try:
-        root = _merge(shards, replace(merging, pilot=pilot_bytes))
-    finally:
-        shards.unpersist()
+    shards = rows.mapInPandas(_learner(pilot_bytes, batch_size), _NODE)
+    root = _tree(shards, fan_in, _merger(replace(merging, pilot=pilot_bytes)))
     return _cluster.result(_FIT, root, sample)
 
 
@@ -164,29 +163,20 @@ def _numbers(where: str, table: Any, names: Sequence[str]) -> Any:
     return table.select(*(F.col(_quoted(name)).cast("double").alias(name) for name in names))
 
 
-def _count(rows: Any) -> int:
-    """How many rows there are, if all of their values are finite."""
-    bad = []
-    for name in rows.columns:
-        value = F.col(_quoted(name))
-        finite = value.isNotNull() & ~F.isnan(value) & (F.abs(value) < np.inf)
-        bad.append(F.count(F.when(~finite, 1)))
-    count, *found = rows.agg(F.count(F.lit(1)), *bad).first()
-    for name, number in zip(rows.columns, found, strict=True):
-        if number:
-            raise ValueError(
-                f"{_FIT}: column {name!r} is null or not finite in {number} of {count} rows, but must be finite in all"
-            )
-    if count == 0:
+def _draw(rows: Any, size: int, seed: int) -> Sample:
+    """A sample of the rows, if all of their values are finite."""
+
+    def join(samples: list[Any], last: bool) -> Any:
+        refused = [sample for sample in samples if isinstance(sample, str)]
+        return refused[0] if refused else _cluster.join(samples, size)
+
+    sample = _tree(rows.mapInPandas(_sampler(size, seed), _NODE), _SAMPLES, join)
+    if sample is None:
         raise ValueError(f"{_FIT}: no partition has a row, but there must be at least one")
-    return int(count)
-
-
-def _draw(rows: Any, count: int, size: int, seed: int) -> Sample:
-    fraction = min(1.0, (_MARGIN * size + _SPARE) / count)
-    drawn = rows if fraction == 1.0 else rows.sample(fraction=fraction, seed=seed)
-    values = np.array(drawn.collect(), dtype=np.float64).reshape(-1, len(rows.columns))
-    return _cluster.Sample.of(count, values[:, :-1], values[:, -1], size, [seed])
+    if isinstance(sample, str):
+        raise ValueError(sample)
+    drawn: Sample = sample
+    return drawn
 
 
 def _array(frame: Any) -> NDArray[np.float64]:
@@ -194,6 +184,25 @@ def _array(frame: Any) -> NDArray[np.float64]:
 
 
 # --- The tasks -----------------------------------------------------------------------------------
+
+
+def _sampler(size: int, seed: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Makes one row of a partition: its sample, or what is wrong with it."""
+
+    def draw(batches: Iterable[Any]) -> Iterator[Any]:
+        number = TaskContext.get().partitionId()
+        sample: Sample | None = None
+        try:
+            for piece, (X, y) in enumerate(_pieces(batches, number)):
+                drawn = Sample.of(len(y), X, y, size, [seed, number, piece])  # the seed names the rows
+                sample = drawn if sample is None else _cluster.join([sample, drawn], size)
+        except ValueError as error:
+            yield _row(number, str(error))  # for the driver to raise, without Spark's pages around it
+            return
+        if sample is not None:
+            yield _row(number, sample)
+
+    return draw
 
 
 def _learner(pilot: bytes, batch_size: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -217,29 +226,44 @@ def _pieces(batches: Iterable[Any], number: int) -> Iterator[Rows]:
         yield X, y
 
 
-def _row(node: int, shard: Any) -> Any:
-    return pandas.DataFrame({"node": [node], "shard": [pickle.dumps(shard)]})
+def _row(node: int, content: Any) -> Any:
+    return pandas.DataFrame({"node": [node], "content": [pickle.dumps(content)]})
 
 
-def _merge(shards: Any, merging: Merging) -> Any:
-    """The tree. The first pass learns the partitions, keeps their models and tells how high the tree is."""
-    nodes = [row.node for row in shards.select("node").collect()]
-    if not nodes:
-        return None
-    width = max(nodes) + 1
-    while True:
-        last = width <= merging.fan_in
-        parent = F.floor(F.col("node") / merging.fan_in)
-        shards = shards.groupBy(parent).applyInPandas(_merger(merging, last), _SHARD)
-        width = -(-width // merging.fan_in)
-        if last:
-            return pickle.loads(shards.first().shard)
+def _merger(merging: Merging) -> Callable[[list[Any], bool], Any]:
+    return lambda shards, last: _cluster.merge_shards(shards, merging, last)
 
 
-def _merger(merging: Merging, last: bool) -> Callable[[Any], Any]:
-    def merge(group: Any) -> Any:
+# --- The tree ------------------------------------------------------------------------------------
+
+
+def _tree(leaves: Any, fan_in: int, join: Callable[[list[Any], bool], Any]) -> Any:
+    """What ``join`` makes of all leaves, ``fan_in`` siblings at a time; None if there are none.
+
+    The first pass computes the leaves, keeps them and tells how high the tree is.
+    """
+    leaves = leaves.persist()
+    try:
+        nodes = [row.node for row in leaves.select("node").collect()]
+        if not nodes:
+            return None
+        level, width = leaves, max(nodes) + 1
+        while True:
+            groups = -(-width // fan_in)
+            children = level.withColumn("parent", F.floor(F.col("node") / fan_in))
+            # Spark itself would put all groups, which are small in its eyes, into one task or two.
+            children = children.repartition(_TASKS * groups, "parent")
+            level, width = children.groupBy("parent").applyInPandas(_joiner(join, groups == 1), _NODE), groups
+            if groups == 1:
+                return pickle.loads(level.first().content)
+    finally:
+        leaves.unpersist()
+
+
+def _joiner(join: Callable[[list[Any], bool], Any], last: bool) -> Callable[[Any], Any]:
+    def of_siblings(group: Any) -> Any:
         siblings = group.sort_values("node")  # whatever order the shuffle made
-        shards = [pickle.loads(shard) for shard in siblings["shard"]]
-        return _row(int(siblings["node"].iloc[0]) // merging.fan_in, _cluster.merge_shards(shards, merging, last))
+        contents = [pickle.loads(content) for content in siblings["content"]]
+        return _row(int(siblings["parent"].iloc[0]), join(contents, last))
 
-    return merge
+    return of_siblings
