@@ -370,8 +370,8 @@ void Update::choose_past_weight() {
   const auto evidence = TemperedEvidence::of(old(), asked.X, asked.sites.target);
   if (!evidence) return;
   const double as_it_is = (*evidence)(1.0);
-  // Where the past at half its weight is no better, less of it is not, by as much as it would have
-  // to: each further γ costs O(M³).
+  // Each γ costs O(M³). As a function of γ the evidence has one maximum, as a rule: where half the
+  // weight explains the batch no better than all of it, no γ gains what forgetting takes.
   if ((*evidence)(kHalf) <= as_it_is) return;
   double best = std::max(as_it_is, density_with_more_noise(old(), asked.X, asked.sites));
   best += nats_to_drop(asked.X.rows());
