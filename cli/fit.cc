@@ -264,7 +264,7 @@ void add_fit(CLI::App& app) {
   command
       .add_option("--reservoir", options.reservoir,
                   "Rows of the past to keep, a sample of all, to fit hyperparameters to; 0 keeps "
-                  "none (default: 1000 with --kernel auto, else 0)")
+                  "none (default: 4000 with --kernel auto, else 0)")
       ->type_name("ROWS");
   command
       .add_option("--prune", options.prune,

@@ -23,7 +23,7 @@ ContinualGPOptions ContinualGPOptions::out_of_the_box() {
   options.scaling = Standardize::first_batch;
   options.warm_up = 100;
   options.refit_rows = 500;
-  options.reservoir = 1000;
+  options.reservoir = 4000;
   options.forget = Forgetting::adaptive();
   options.prune = 0.05;
   options.selection =

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "ample/exact_gp.h"
-
 namespace ample {
 namespace {
 
@@ -28,18 +26,17 @@ void add_prior(const std::vector<Parameter>& parameters, Index D, const Vector& 
 
 }  // namespace
 
-EvidenceFit fit_evidence(const Hyperparameters& start, const MatrixRef& X, const VectorRef& y,
-                         const MinimizeOptions& options, Curvature* curvature,
-                         const ShouldStop& should_stop) {
+EvidenceFit maximize_evidence(const Evidence& evidence, Index D, const Hyperparameters& start,
+                              const MinimizeOptions& options, Curvature* curvature,
+                              const ShouldStop& should_stop) {
   const std::vector<Parameter> parameters = start.parameters();
-  ExactEvidence evidence(X, y);
+  EvidenceGradient natural;
   const Objective objective = [&](const Vector& x, double& value, Vector& gradient) {
     const Hyperparameters trial = start.unpack(x);
-    if (!evidence.factorize(trial.kernel, trial.noise())) return false;
-    value = -evidence.value();
-    const EvidenceGradient natural = evidence.gradient();
+    if (!evidence(trial, value, natural)) return false;
+    value = -value;
     trial.chain(-natural.theta, -natural.noise_variance, gradient);
-    add_prior(parameters, X.cols(), x, value, gradient);
+    add_prior(parameters, D, x, value, gradient);
     return true;
   };
   EvidenceFit fit{start, 0.0,
@@ -49,6 +46,20 @@ EvidenceFit fit_evidence(const Hyperparameters& start, const MatrixRef& X, const
   fit.theta = start.unpack(fit.summary.x);
   fit.log_evidence = -fit.summary.value;
   return fit;
+}
+
+EvidenceFit fit_evidence(const Hyperparameters& start, const MatrixRef& X, const VectorRef& y,
+                         const MinimizeOptions& options, Curvature* curvature,
+                         const ShouldStop& should_stop) {
+  ExactEvidence exact(X, y);
+  const Evidence evidence = [&](const Hyperparameters& theta, double& value,
+                                EvidenceGradient& gradient) {
+    if (!exact.factorize(theta.kernel, theta.noise())) return false;
+    value = exact.value();
+    gradient = exact.gradient();
+    return true;
+  };
+  return maximize_evidence(evidence, X.cols(), start, options, curvature, should_stop);
 }
 
 }  // namespace ample

@@ -268,7 +268,7 @@ double Observation::elapsed(const Pending& rows) const {
 
 /// Whether all rows so far can be learnt anew at every refit.
 bool Observation::is_young(const Pending& rows) const {
-  return !rows.base && rows.X.rows() < options_.reservoir &&
+  return !rows.base && rows.X.rows() < rows_of_youth(options_) &&
          options_.forget.weight_after(elapsed(rows)) > kYoung;
 }
 

@@ -12,19 +12,12 @@
 #include "check.h"
 #include "evidence_fit.h"
 #include "foresight.h"
+#include "thinned.h"
 
 namespace ample {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// At most `most` rows, from everywhere: neighbours in a stream are often neighbours in space.
-std::vector<Index> thinned(Index rows, Index most) {
-  const Index left = std::min(rows, most);
-  std::vector<Index> some(static_cast<std::size_t>(left));
-  for (Index i = 0; i < left; ++i) some[static_cast<std::size_t>(i)] = i * rows / left;
-  return some;
-}
 
 Kernel scale_lengthscales(const Kernel& kernel, double factor) {
   const std::vector<Parameter> parameters = kernel.parameters();
@@ -76,6 +69,13 @@ constexpr double kLeastVariance = 1e-6;
 constexpr double kMostVariance = 2000.0;
 constexpr double kLeastLengthscale = 1e-3;
 constexpr double kMostLengthscale = 1e4;
+
+Family family_of(const Kernel& kernel) {
+  const std::string text = kernel.to_string();
+  if (text.starts_with("matern52")) return Family::matern52;
+  if (text.starts_with("matern32")) return Family::matern32;
+  return Family::squared_exponential;
+}
 
 Kernel make_kernel(Family family, double start, const std::vector<double>& lengthscales) {
   const auto variance = Positive(std::clamp(start, kLeastVariance, kMostVariance))
@@ -149,9 +149,33 @@ class KernelSearch {
   }
 
   FoundKernel run() {
+    consider_noise();
+    try_all();
+    if (!best_) return {noise_only(), text_};
+    return {fitted_to_all(), text_};
+  }
+
+  /// The kernel that is known, with a lengthscale for each input, from where it stands and from the
+  /// spread of these rows: those that it was found for may have come from a corner of their space.
+  /// Nothing if as it is, fitted to the same rows, it foresees the others nearly as well.
+  std::optional<FoundKernel> run_against(const Hyperparameters& known) {
+    consider_noise();
+    try_fit(known, "as it was", 40, 0.0);
+    best_.reset();
+    best_score_ += kNatsToChange * static_cast<double>(y_test_.size());
+    const Index D = X_some_.cols();
+    const Family family = family_of(known.kernel);
+    try_from(family, "a lengthscale each", shape_of(known.kernel, D), known.noise(), 60, 0.0);
+    const Shape spread = shape_of_rows();
+    try_from(family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
+    if (!best_) return std::nullopt;
+    return FoundKernel{fitted_to_all(), text_};
+  }
+
+ private:
+  void try_all() {
     const Index D = X_some_.cols();
     const double root = std::sqrt(static_cast<double>(D));
-    consider_noise();
     // A start that is far too long sees only noise, one far too short only noise-free data.
     for (const double lengthscale : {root, root / 3.0}) {
       try_from(Family::squared_exponential, "se", {1.0, {lengthscale}}, 0.1, 40, 0.0);
@@ -170,16 +194,33 @@ class KernelSearch {
       try_from(Family::matern52, "matern52", shape, noise, 30, margin);
       try_from(Family::matern32, "matern32", shape, noise, 30, margin);
     }
-    if (!best_) return {noise_only(), text_};
-    EvidenceFit all =
+  }
+
+  /// The best one, at hyperparameters of all rows that may be fitted to.
+  [[nodiscard]] Hyperparameters fitted_to_all() const {
+    const EvidenceFit all =
         fit_evidence(best_->theta, X_some_, y_some_, options(20), nullptr, should_stop_);
     // The evidence of noise has optima with lengthscales so short that every row is a function of
     // its own: those foresee nothing.
     const bool is_as_good = all.summary.usable() && score(all.theta) >= best_score_;
-    return {is_as_good ? all.theta : best_->theta, text_};
+    return is_as_good ? all.theta : best_->theta;
   }
 
- private:
+  [[nodiscard]] Shape shape_of_rows() const {
+    const auto deviation = [](const auto& values) {
+      return std::sqrt((values.array() - values.mean()).square().mean());
+    };
+    const double variance = std::pow(deviation(y_train_), 2);
+    Shape shape{variance > 0.0 ? variance : 1.0, {}};
+    const double root = std::sqrt(static_cast<double>(X_train_.cols()));
+    for (Index d = 0; d < X_train_.cols(); ++d) {
+      const double unit = deviation(X_train_.col(d));
+      const bool is_constant = unit < kLeastLengthscale;
+      shape.lengthscale.push_back(std::min(root * (is_constant ? 1.0 : unit), kMostLengthscale));
+    }
+    return shape;
+  }
+
   void consider_noise() {
     best_.reset();
     TargetStatistics targets;
@@ -204,9 +245,14 @@ class KernelSearch {
 
   void try_from(Family family, const std::string& name, const Shape& shape, double noise,
                 int evaluations, double margin) {
+    try_fit(at(family, shape, noise), name, evaluations, margin);
+  }
+
+  void try_fit(const Hyperparameters& start, const std::string& name, int evaluations,
+               double margin) {
     if (should_stop_ && should_stop_()) return;  // with the best so far
-    EvidenceFit fit = fit_evidence(at(family, shape, noise), X_train_, y_train_,
-                                   options(evaluations), nullptr, should_stop_);
+    EvidenceFit fit =
+        fit_evidence(start, X_train_, y_train_, options(evaluations), nullptr, should_stop_);
     if (!fit.summary.usable()) return;
     const double score = this->score(fit.theta);
     if (score == kImpossible) return;
@@ -243,6 +289,9 @@ class KernelSearch {
   /// What a rougher kernel must foresee better, for each row: it takes several times the points.
   static constexpr double kNatsForRoughness = 0.03;
 
+  /// What another kernel must foresee better than the one that is known, for each row.
+  static constexpr double kNatsToChange = 0.05;
+
   /// What a row can tell against a kernel, in nats below what it has as noise: of a function
   /// without noise a single outlier would decide.
   static constexpr double kMostARow = 10.0;
@@ -262,6 +311,9 @@ class KernelSearch {
   std::string text_;
 };
 
+// Rows that kernels are fitted to and judged by.
+constexpr Index kMostRows = 2000;
+
 }  // namespace
 
 bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
@@ -271,11 +323,19 @@ bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
                         Roughness roughness, Lengthscales lengthscales,
                         const ShouldStop& should_stop) {
-  constexpr Index kMostRows = 2000;
   const auto every = thinned(X.rows(), kMostRows);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
   return KernelSearch(start, some_X, some_y, roughness, lengthscales, should_stop).run();
+}
+
+std::optional<FoundKernel> find_better_kernel(const Hyperparameters& known, const Matrix& X,
+                                              const Vector& y, const ShouldStop& should_stop) {
+  const auto every = thinned(X.rows(), kMostRows);
+  const Matrix some_X = X(every, Eigen::all);
+  const Vector some_y = y(every);
+  return KernelSearch(known, some_X, some_y, Roughness::any, Lengthscales::each, should_stop)
+      .run_against(known);
 }
 
 }  // namespace ample

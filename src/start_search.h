@@ -1,6 +1,7 @@
 // Where a model's first fit begins, if the user has nothing particular in mind.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ample/hyperparameters.h"
@@ -34,6 +35,12 @@ enum class Lengthscales { any, each };
 [[nodiscard]] FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X,
                                       const Vector& y, Roughness roughness,
                                       Lengthscales lengthscales, const ShouldStop& should_stop);
+
+/// A kernel like one that was found for fewer rows, with a lengthscale for each input, if it
+/// foresees these much better. At most 1000 are fitted to.
+[[nodiscard]] std::optional<FoundKernel> find_better_kernel(const Hyperparameters& known,
+                                                            const Matrix& X, const Vector& y,
+                                                            const ShouldStop& should_stop);
 
 /// Whether next to all is taken for noise: a kernel is still to be found.
 [[nodiscard]] bool explains_nothing(const Hyperparameters& theta, const Matrix& X);

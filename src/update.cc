@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -11,14 +13,16 @@
 #include "ample/bound.h"
 #include "ample/forgetting.h"
 #include "ample/optimum.h"
+#include "ample/posterior.h"
 #include "ample/pruning.h"
 #include "check.h"
-#include "evidence_fit.h"
 #include "fit.h"
 #include "foresight.h"
 #include "residual_noise.h"
+#include "sample_fit.h"
 #include "start_search.h"
 #include "stopwatch.h"
+#include "thinned.h"
 
 namespace ample {
 namespace {
@@ -37,15 +41,15 @@ constexpr double kDefaultDelta = 0.035;
 constexpr double kNoDensity = -std::numeric_limits<double>::infinity();
 
 // Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
-constexpr int kReplayEvaluations = 15;
+constexpr int kReplayEvaluations = 10;
 
 // The share of all rows, by what they count, that has come since the last fit to the reservoir when
-// another is worth while: they have then grown by a quarter.
-constexpr double kShareToRefit = 0.2;
+// another is worth while: they have then grown by a third.
+constexpr double kShareToRefit = 0.25;
 // The same where the rows that come speak against the model: in a stream that is sorted by
-// something that the noise grows with, σ² would otherwise lag behind to the end. A sample that has
-// changed less gives the θ that is there.
-constexpr double kShareIfInDoubt = 0.05;
+// something that the noise grows with, σ² would otherwise lag behind to the end. (With a tenth it
+// still does.) A sample that has changed less gives the θ that is there.
+constexpr double kShareIfInDoubt = 0.07;
 
 // γ, how much a past row counts, is taken from these.
 constexpr std::array kPastWeights = {0.8, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0};
@@ -56,6 +60,10 @@ constexpr Index kMostEvidence = 2000;  // rows of a batch that are asked
 // learnt again.
 constexpr double kNatsToForget = 3.0;
 constexpr double kNatsARowToForget = 0.1;
+
+// What a sample that takes the place of the past may lose of itself by pruning: as much as the
+// floor of α is out of the box.
+constexpr double kNatsARowToPrune = 1e-3;
 
 // How much larger the noise may have been instead.
 constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
@@ -103,6 +111,15 @@ double nats_to_drop(Index rows) {
   return kNatsToForget + kNatsARowToForget * static_cast<double>(rows);
 }
 
+/// Whether there is a power of two times kMostExactRows between them: the rows of which a kernel
+/// was found were then half of all at the most.
+bool has_doubled(Index before, Index now) {
+  const auto steps = [](Index rows) {
+    return std::bit_width(static_cast<std::uint64_t>(rows / kMostExactRows));
+  };
+  return steps(now) > steps(before);
+}
+
 /// What a past row counts at another σ². A and c were made of rows of precision 1/σ²_old. Where σ²
 /// turns out to be more than twice as large, the rows of the past know no more than those to come:
 /// they count σ²_old/σ² of what they did. Fits move σ² up and down a little, and what a rise took
@@ -134,6 +151,10 @@ Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X, con
   } catch (const std::invalid_argument& error) {  // of these data, not of what the caller asked
     throw NumericalError(fmt::format("observe: {}; rescale the data", error.what()));
   }
+}
+
+Index rows_of_youth(const ContinualGPOptions& options) {
+  return std::min(options.reservoir, kMostExactRows);
 }
 
 Update::Update(const ContinualGP::Checkpoint& model, std::shared_ptr<const Predictor> base,
@@ -234,7 +255,7 @@ bool Update::reservoir_is_due(bool in_doubt) const {
 }
 
 void Update::refit_to_reservoir() {
-  reservoir_.fitted = reservoir_.seen;
+  const Index fitted_before = std::exchange(reservoir_.fitted, reservoir_.seen);
   fitted_rows_ = reservoir_.size();
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
@@ -251,10 +272,42 @@ void Update::refit_to_reservoir() {
   std::vector<Index> rows(static_cast<std::size_t>(reservoir_.size()));
   std::iota(rows.begin(), rows.end(), 0);
   if (base_) rows = without_outliers(old(), reservoir_.X, reservoir_.y);
-  EvidenceFit fitted = fit_evidence(theta_, reservoir_.X(rows, Eigen::all), reservoir_.y(rows), fit,
-                                    &curvature_, should_stop_);
+  const Matrix X = reservoir_.X(rows, Eigen::all);
+  const Vector y = reservoir_.y(rows);
+  Hyperparameters start = theta_;
+  if (base_ && options_.find_kernel && has_doubled(fitted_before, reservoir_.seen)) {
+    if (auto better = find_better_kernel(theta_, X, y, should_stop_)) {
+      start = std::move(better->theta);
+      report_.found_kernel = std::move(better->comparison);
+      curvature_ = {};
+    }
+  }
+  SampleFit fitted = fit_to_sample(start, X, y, fit, curvature_, should_stop_);
   if (fitted.summary.usable()) carry_to(fitted.theta);
   report_.fit = std::move(fitted.summary);
+  if (fitted.state && may_relearn()) relearn_if_better(*std::move(fitted.state), X, y);
+}
+
+/// Puts what a sample of the rows says at θ in the place of what was made of all of them, at
+/// earlier θ, if the rows of the sample speak for it by far.
+void Update::relearn_if_better(State sample, const Matrix& X, const Vector& y) {
+  const auto rows = static_cast<double>(y.size());
+  sample = ample::prune(sample, {.nats = kNatsARowToPrune * rows, .points = 1}).state;
+  const auto explained = [&](const State& by) {
+    const Prediction f = Posterior(by).predict(X);
+    double best = kNoDensity;
+    for (const double factor : kNoiseFactors) {
+      const auto variance = f.variance.array() + factor * by.noise_variance;
+      best =
+          std::max(best, -0.5 * (variance.log() + (y - f.mean).array().square() / variance).sum());
+    }
+    return best;
+  };
+  // M weights explain that many of the rows' nats by chance.
+  const double by_chance = static_cast<double>(sample.size());
+  if (!(explained(sample) > explained(old()) + nats_to_drop(y.size()) + by_chance)) return;
+  own_old_.emplace(std::move(sample));
+  report_.relearnt = true;
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
@@ -317,8 +370,9 @@ void Update::forget_by_evidence() {
     thetas.push_back(theta_);
   }
   if (std::min(report_.past_weight, weight_before) == 1.0) return;
-  if (past.size() > 0 && !contradict(thetas, past.X, past.y, X_, sites_.target,
-                                     nats_to_drop(X_.rows()), should_stop_)) {
+  const auto some = thinned(past.size(), kMostExactRows);
+  if (past.size() > 0 && !contradict(thetas, past.X(some, Eigen::all), past.y(some), X_,
+                                     sites_.target, nats_to_drop(X_.rows()), should_stop_)) {
     // The rows hold. If it is what was made of them, at another θ, that does not, they are learnt
     // again.
     if (std::exchange(report_.past_weight, 1.0) < 1.0) relearn(past, 1.0);
@@ -388,9 +442,12 @@ void Update::choose_past_weight() {
 void Update::relearn(const Reservoir& rows, double noise_factor) {
   if (rows.size() == 0) return;
   const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
+  const auto some = thinned(rows.size(), kMostExactRows);
+  const Matrix X = rows.X(some, Eigen::all);
+  const Sites sites(Vector(rows.y(some)));
   const Selection selection =
-      options_.selection.select({nothing, rows.X, Sites(rows.y), targets_, options_.seed});
-  OnlineBound bound(nothing, rows.X, sites_that_count(selection, nothing, rows.X, Sites(rows.y)));
+      options_.selection.select({nothing, X, sites, targets_, options_.seed});
+  OnlineBound bound(nothing, X, sites_that_count(selection, nothing, X, sites));
   if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
   State again = bound.absorb();
   const Rows asked = rows_to_ask();
@@ -407,7 +464,7 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
 /// points than that a smooth kernel does better. A model that is still to see all of its rows anew
 /// can wait.
 bool Update::is_crowded() const {
-  if (base_ || !options_.find_kernel || X_.rows() < options_.reservoir) return false;
+  if (base_ || !options_.find_kernel || X_.rows() < rows_of_youth(options_)) return false;
   return selection_.stop == SelectionStop::cap || 2 * selection_.Z.rows() > X_.rows();
 }
 

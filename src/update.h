@@ -19,6 +19,9 @@ inline constexpr double kMostInput = 1e300;
 [[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,
                                     const VectorRef& y);
 
+/// How many rows are all learnt anew at each refit: those of a model that is young.
+[[nodiscard]] Index rows_of_youth(const ContinualGPOptions& options);
+
 /// Inputs [N,D] and what was seen there.
 struct Rows {
   Matrix X;
@@ -64,6 +67,7 @@ class Update {
   [[nodiscard]] bool reservoir_is_due(bool in_doubt) const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
+  void relearn_if_better(State sample, const Matrix& X, const Vector& y);
   void raise_noise();
   [[nodiscard]] bool may_relearn() const;
   void forget_by_age();

@@ -386,7 +386,7 @@ TEST(Merge, ModelsThatHoldTheirRowsGiveThem) {
   EXPECT_EQ(done.model.kernel(), settled.kernel());
   EXPECT_EQ(done.model.noise_variance(), settled.noise_variance());
   const auto after = done.model.checkpoint();
-  EXPECT_EQ(after->reservoir.size(), 1000);
+  EXPECT_EQ(after->reservoir.size(), 1530);
   EXPECT_EQ(after->reservoir.seen, 1530);
   EXPECT_EQ(after->options.refit_every, options.refit_every);
   EXPECT_EQ(after->options.forget, options.forget);

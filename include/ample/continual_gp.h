@@ -81,10 +81,11 @@ struct ContinualGPOptions {
   /// passed, the next batch brings one, however few rows have come. 0: rows alone decide.
   double refit_seconds = 0.0;
 
-  /// Rows of the past that are kept, a sample of all, to fit the hyperparameters to by their exact
-  /// evidence instead of by the bound: when the rows seen have grown by a quarter, or contradict
-  /// what was learnt. Until more have come than are kept, each refit learns all of them anew, with
-  /// scaling and kernel found again, so that it does not matter which came first. 0: none is kept.
+  /// Rows of the past that are kept, a sample of all, to fit the hyperparameters to by their
+  /// evidence instead of by the bound of a batch: when the rows seen have grown by a third, or
+  /// contradict what was learnt. Up to 1000 of them, or as many as are kept, each refit learns all
+  /// rows anew, with scaling and kernel found again, so that it does not matter which came first.
+  /// 0: none is kept.
   Index reservoir = 0;
 
   /// What a row of the past counts when new ones come (forgetting.h): all, half after so many rows
@@ -113,7 +114,7 @@ struct ContinualGPOptions {
 
   /// What suits a stranger's data: what the program and the Python estimators use when no kernel is
   /// given. Data are standardised, the kernel is found, hyperparameters come from a reservoir of
-  /// 1000 rows.
+  /// 4000 rows.
   [[nodiscard]] static ContinualGPOptions out_of_the_box();
 
   /// Where to begin if no kernel is given and none is to be found: a squared exponential for D
