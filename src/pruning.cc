@@ -10,6 +10,7 @@
 #include "kernel_loops.h"
 #include "linalg.h"
 #include "parallel.h"
+#include "retriangulation.h"
 
 namespace ample {
 namespace {
@@ -154,8 +155,13 @@ class Remaining {
   std::vector<Index> steps_;   // how many of those that have gone it knows of
 };
 
-/// The rows of Z that stay, in order.
-std::vector<Index> survivors(const State& state, std::span<const Index> points) {
+/// The rows of Z that stay, in order, and those that go.
+struct Parted {
+  std::vector<Index> stay;
+  std::vector<Index> go;
+};
+
+Parted part(const State& state, std::span<const Index> points) {
   std::vector<bool> goes(static_cast<std::size_t>(state.size()), false);
   for (const Index point : points) {
     if (point < 0 || point >= state.size()) {
@@ -167,29 +173,11 @@ std::vector<Index> survivors(const State& state, std::span<const Index> points) 
     }
     goes[static_cast<std::size_t>(point)] = true;
   }
-  std::vector<Index> rest;
+  Parted parted;
   for (Index i = 0; i < state.size(); ++i) {
-    if (!goes[static_cast<std::size_t>(i)]) rest.push_back(i);
+    (goes[static_cast<std::size_t>(i)] ? parted.go : parted.stay).push_back(i);
   }
-  return rest;
-}
-
-/// Rows of L, transposed [M,m], become an orthonormal T with rows = L_new Tᵀ; returns L_new. By two
-/// rounds of Cholesky QR, all of it BLAS-3: the first leaves an error of ε times the condition of
-/// K_bb in T, which jitter keeps below one, and the second takes it away.
-Matrix orthonormalize(Matrix& T) {
-  Matrix L = Matrix::Identity(T.cols(), T.cols());
-  Matrix factor(T.cols(), T.cols());
-  for (int round = 0; round < 2; ++round) {
-    gram(1.0, T, 0.0, factor);
-    if (!cholesky(factor)) {
-      throw NumericalError("without_points: the prior of the points that stay has no factor");
-    }
-    clear_upper(factor);
-    solve_right(factor, Op::transpose, T);
-    multiply_triangle_right(factor, Op::none, L);
-  }
-  return L;
+  return parted;
 }
 
 }  // namespace
@@ -221,28 +209,29 @@ std::vector<Removal> removal_order(const State& state, const PruneLimits& limits
 }
 
 State without_points(const State& state, std::span<const Index> points) {
-  const std::vector<Index> rest = survivors(state, points);
-  if (rest.size() == static_cast<std::size_t>(state.size())) return state;
-  const Index M = state.size();
-  const auto m = static_cast<Index>(rest.size());
+  const auto [stay, go] = part(state, points);
+  if (go.empty()) return state;
   State out = State::empty(state.kernel, state.noise_variance, state.dimension());
   out.jitter = state.jitter;
-  out.Z = state.Z(rest, Eigen::all);
+  out.Z = state.Z(stay, Eigen::all);
 
-  // b of the points that stay is L_rest ξ = L_new Tᵀ ξ for the white ξ of the old state, so that
-  // A = Tᵀ A_old T and c = Tᵀ c_old, (5) without data. It is (19) without P, which is as badly
-  // conditioned as K_bb.
-  Matrix T(M, m);
-  for (Index i = 0; i < m; ++i) {
-    T.col(i) = state.L.row(rest[static_cast<std::size_t>(i)]).transpose();
-  }
-  out.L = orthonormalize(T);
-  Matrix AT(M, m);
-  multiply(1.0, state.A, Op::none, T, Op::none, 0.0, AT);
-  out.A.resize(m, m);
-  multiply_lower(1.0, T, AT, 0.0, out.A);
+  // b of the points that stay is L_rest ξ = [L_new 0] Qᵀ ξ for the white ξ of the old state, so
+  // that with T the first columns of Q, A = Tᵀ A_old T and c = Tᵀ c_old, (5) without data. It is
+  // (19) without P, which is as badly conditioned as K_bb. Of L_rest, the columns of the points
+  // that stay are a lower triangle.
+  const Retriangulation triangle(state.L(stay, stay), state.L(stay, go).transpose());
+  out.L = triangle.factor();
+  Matrix A_stay = state.A(Eigen::all, stay);
+  Matrix A_go = state.A(Eigen::all, go);
+  triangle.multiply_right(A_stay, A_go);
+  out.A = A_stay(stay, Eigen::all);
+  Matrix rest = A_stay(go, Eigen::all);
+  triangle.multiply_left(out.A, rest);
   mirror_lower(out.A);
-  out.c.noalias() = T.transpose() * state.c;
+  Matrix c_stay = state.c(stay);
+  Matrix c_go = state.c(go);
+  triangle.multiply_left(c_stay, c_go);
+  out.c = c_stay;
   if (!out.factorize()) {
     throw NumericalError("without_points: the posterior of the points that stay has no factor");
   }
