@@ -129,14 +129,7 @@ bool asks_for_theta(const MergeOptions& options) {
 
 /// The most points that a model may have: what is asked for, or what its method allows.
 Index most_points(const MergeOptions& options, const ContinualGPOptions& model) {
-  if (options.max_inducing) return *options.max_inducing;
-  const SelectionSettings settings = model.selection.settings();
-  for (const char* name : {"max_inducing", "size"}) {
-    if (const auto found = settings.find(name); found != settings.end()) {
-      return static_cast<Index>(found->second);
-    }
-  }
-  return kNoCap;
+  return options.max_inducing.value_or(model.selection.most_points());
 }
 
 /// Z_b: the points of all states, those of the first as they stand, equal ones once.
@@ -296,6 +289,8 @@ MergeCheckpoint merge_settled(const std::vector<Source>& settled, const MergeOpt
                          .pending = {},
                          .fitted_rows = largest.fitted_rows,
                          .time = {}};
+  // A kernel that was given is not looked for again.
+  if (options.kernel) merged.options.find_kernel = false;
   merged.theta.kernel = state.kernel;
   merged.predictor =
       std::make_shared<const Predictor>(std::move(state), largest.predictor->scaling());

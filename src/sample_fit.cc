@@ -1,6 +1,8 @@
 #include "sample_fit.h"
 
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,19 +40,34 @@ std::optional<Matrix> points_for(const Hyperparameters& theta, const Matrix& X) 
   while (greedy.size() < kPoints && left_a_row(greedy) > kNatsThatMatter) {
     if (!greedy.take_next()) break;
   }
-  if (greedy.size() == 0 || left_a_row(greedy) > kNatsTooMany) return std::nullopt;
+  if (greedy.size() == 0 || !(left_a_row(greedy) <= kNatsTooMany)) return std::nullopt;
   return X(greedy.taken(), Eigen::all);
+}
+
+/// Whether θ costs the evidence of some of the rows more than a fit to all of them may.
+bool loses_evidence(const Hyperparameters& start, const Hyperparameters& theta, const Matrix& X,
+                    const Vector& y) {
+  const auto some = thinned(X.rows(), kMostExactRows);
+  const Matrix some_X = X(some, Eigen::all);
+  const Vector some_y = y(some);
+  ExactEvidence evidence(some_X, some_y);
+  const auto log_evidence = [&](const Hyperparameters& at) {
+    return evidence.factorize(at.kernel, at.noise()) ? evidence.value()
+                                                     : -std::numeric_limits<double>::infinity();
+  };
+  return log_evidence(theta) <
+         log_evidence(start) - kNatsToLose * static_cast<double>(some_y.size());
 }
 
 /// Nothing if θ is not to be told by the bound.
 std::optional<SampleFit> fit_bound(const Hyperparameters& start, const Matrix& X, const Vector& y,
                                    const MinimizeOptions& options, Curvature& curvature,
                                    const ShouldStop& should_stop) {
-  const std::optional<Matrix> Z = points_for(start, X);
+  std::optional<Matrix> Z = points_for(start, X);
   if (!Z) return std::nullopt;
   OnlineBound bound(std::vector<const State*>{}, X, Sites(y));
-  const Evidence evidence_bound = [&](const Hyperparameters& theta, double& value,
-                                      EvidenceGradient& gradient) {
+  const Evidence of_all = [&](const Hyperparameters& theta, double& value,
+                              EvidenceGradient& gradient) {
     if (!bound.factorize(theta.kernel, theta.noise(), *Z)) return false;
     value = bound.value();
     const BoundGradient& natural = bound.gradient();
@@ -59,25 +76,17 @@ std::optional<SampleFit> fit_bound(const Hyperparameters& start, const Matrix& X
     return true;
   };
   Curvature after = curvature;
-  EvidenceFit fitted =
-      maximize_evidence(evidence_bound, X.cols(), start, options, &after, should_stop);
-  if (!fitted.summary.usable()) return std::nullopt;
-
-  const auto some = thinned(X.rows(), kMostExactRows);
-  const Matrix some_X = X(some, Eigen::all);
-  const Vector some_y = y(some);
-  ExactEvidence evidence(some_X, some_y);
-  const auto log_evidence = [&](const Hyperparameters& theta) {
-    return evidence.factorize(theta.kernel, theta.noise())
-               ? evidence.value()
-               : -std::numeric_limits<double>::infinity();
-  };
-  const double least = log_evidence(start) - kNatsToLose * static_cast<double>(some_y.size());
-  if (log_evidence(fitted.theta) < least) return std::nullopt;
-
-  if (!bound.factorize(fitted.theta.kernel, fitted.theta.noise(), *Z)) return std::nullopt;
+  EvidenceFit fitted = maximize_evidence(of_all, X.cols(), start, options, &after, should_stop);
+  const Hyperparameters& theta = fitted.theta;
+  if (!fitted.summary.usable() || !bound.factorize(theta.kernel, theta.noise(), *Z)) {
+    return std::nullopt;
+  }
+  // θ may have moved to where the points, chosen for the start, are too few.
+  const double left =
+      bound.factors().residual / (2.0 * theta.noise() * static_cast<double>(X.rows()));
+  if (!(left <= kNatsTooMany) || loses_evidence(start, theta, X, y)) return std::nullopt;
   curvature = std::move(after);
-  return SampleFit{std::move(fitted.theta), std::move(fitted.summary), bound.absorb()};
+  return SampleFit{std::move(fitted.theta), std::move(fitted.summary), X.rows(), std::move(Z)};
 }
 
 }  // namespace
@@ -86,12 +95,14 @@ SampleFit fit_to_sample(const Hyperparameters& start, const MatrixRef& X, const 
                         const MinimizeOptions& options, Curvature& curvature,
                         const ShouldStop& should_stop) {
   if (X.rows() > kMostExactRows) {
-    if (auto fitted = fit_bound(start, X, y, options, curvature, should_stop)) return *fitted;
+    if (auto fitted = fit_bound(start, X, y, options, curvature, should_stop)) {
+      return *std::move(fitted);
+    }
   }
   const auto some = thinned(X.rows(), kMostExactRows);
   EvidenceFit fitted =
       fit_evidence(start, X(some, Eigen::all), y(some), options, &curvature, should_stop);
-  return {std::move(fitted.theta), std::move(fitted.summary), std::nullopt};
+  return {std::move(fitted.theta), std::move(fitted.summary), std::ssize(some), std::nullopt};
 }
 
 }  // namespace ample

@@ -16,7 +16,6 @@
 
 #include "ample/hyperparameters.h"
 #include "ample/optimizer.h"
-#include "ample/state.h"
 #include "ample/types.h"
 
 namespace ample {
@@ -27,7 +26,8 @@ inline constexpr Index kMostExactRows = 1000;
 struct SampleFit {
   Hyperparameters theta;
   MinimizeSummary summary;
-  std::optional<State> state;  // what the rows say at θ, if the bound was fitted
+  Index rows = 0;           // that were fitted to
+  std::optional<Matrix> Z;  // the points u, if the bound was fitted
 };
 
 /// Never worse than the start by its own measure, if that can be evaluated; otherwise the summary

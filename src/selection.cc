@@ -30,6 +30,16 @@ std::string_view to_string(SelectionStop stop) {
   AMPLE_ASSERT(false);
 }
 
+Index SelectionMethod::most_points() const {
+  const SelectionSettings all = settings();
+  for (const char* name : {"max_inducing", "size"}) {
+    if (const auto found = all.find(name); found != all.end()) {
+      return static_cast<Index>(found->second);
+    }
+  }
+  return kNoCap;
+}
+
 Index SelectionProblem::limit(Index cap) const {
   // What is taken beyond the cap is paid for in the fit and in the pruning, O(M²) a point: at a cap
   // of 1000, an eighth is about as much work as learning a batch of 500 rows.

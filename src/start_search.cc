@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ample/optimum.h"
@@ -70,17 +71,22 @@ constexpr double kMostVariance = 2000.0;
 constexpr double kLeastLengthscale = 1e-3;
 constexpr double kMostLengthscale = 1e4;
 
-Family family_of(const Kernel& kernel) {
+/// Of one kernel of these families; nothing for any other, sums and products included.
+std::optional<Family> family_of(const Kernel& kernel) {
   const std::string text = kernel.to_string();
-  if (text.starts_with("matern52")) return Family::matern52;
-  if (text.starts_with("matern32")) return Family::matern32;
-  return Family::squared_exponential;
+  if (std::ranges::count(text, '(') != 1) return std::nullopt;
+  if (text.starts_with("se(")) return Family::squared_exponential;
+  if (text.starts_with("matern52(")) return Family::matern52;
+  if (text.starts_with("matern32(")) return Family::matern32;
+  return std::nullopt;
 }
 
 Kernel make_kernel(Family family, double start, const std::vector<double>& lengthscales) {
   const auto variance = Positive(std::clamp(start, kLeastVariance, kMostVariance))
                             .within(kLeastVariance, kMostVariance);
-  const auto lengthscale = Positive(lengthscales).within(kLeastLengthscale, kMostLengthscale);
+  std::vector<double> clamped = lengthscales;
+  for (double& value : clamped) value = std::clamp(value, kLeastLengthscale, kMostLengthscale);
+  const auto lengthscale = Positive(std::move(clamped)).within(kLeastLengthscale, kMostLengthscale);
   switch (family) {
     case Family::squared_exponential:
       return SquaredExponential{.variance = variance, .lengthscale = lengthscale};
@@ -159,15 +165,19 @@ class KernelSearch {
   /// spread of these rows: those that it was found for may have come from a corner of their space.
   /// Nothing if as it is, fitted to the same rows, it foresees the others nearly as well.
   std::optional<FoundKernel> run_against(const Hyperparameters& known) {
+    const std::optional<Family> family = family_of(known.kernel);
+    if (!family) return std::nullopt;
     consider_noise();
     try_fit(known, "as it was", 40, 0.0);
+    if (!best_) return std::nullopt;
     best_.reset();
-    best_score_ += kNatsToChange * static_cast<double>(y_test_.size());
+    best_score_ += std::max(kNatsToBeatNoise, kNatsToChange * static_cast<double>(y_test_.size()));
     const Index D = X_some_.cols();
-    const Family family = family_of(known.kernel);
-    try_from(family, "a lengthscale each", shape_of(known.kernel, D), known.noise(), 60, 0.0);
+    if (D > 1 && own_shape(known.kernel).lengthscale.size() == 1) {
+      try_from(*family, "a lengthscale each", shape_of(known.kernel, D), known.noise(), 60, 0.0);
+    }
     const Shape spread = shape_of_rows();
-    try_from(family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
+    try_from(*family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -215,8 +225,8 @@ class KernelSearch {
     const double root = std::sqrt(static_cast<double>(X_train_.cols()));
     for (Index d = 0; d < X_train_.cols(); ++d) {
       const double unit = deviation(X_train_.col(d));
-      const bool is_constant = unit < kLeastLengthscale;
-      shape.lengthscale.push_back(std::min(root * (is_constant ? 1.0 : unit), kMostLengthscale));
+      const bool varies = unit > kLeastLengthscale && std::isfinite(unit);
+      shape.lengthscale.push_back(root * (varies ? unit : 1.0));
     }
     return shape;
   }
@@ -272,8 +282,10 @@ class KernelSearch {
   [[nodiscard]] Hyperparameters at(Family family, const Shape& shape, double noise) const {
     Hyperparameters theta = start_;
     theta.kernel = make_kernel(family, shape.variance, shape.lengthscale);
-    theta.noise_variance.value =
-        std::clamp(noise, theta.noise_variance.lower, theta.noise_variance.upper);
+    if (!theta.noise_variance.is_fixed) {
+      theta.noise_variance.value =
+          std::clamp(noise, theta.noise_variance.lower, theta.noise_variance.upper);
+    }
     return theta;
   }
 

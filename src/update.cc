@@ -40,7 +40,9 @@ constexpr double kDefaultDelta = 0.035;
 // The log density of what cannot be computed.
 constexpr double kNoDensity = -std::numeric_limits<double>::infinity();
 
-// Evaluations of the reservoir's evidence in a refit: θ moves little from one to the next.
+// Evaluations of the reservoir's evidence in the first fit to it, and in a refit: θ moves little
+// from one to the next.
+constexpr int kFirstEvaluations = 15;
 constexpr int kReplayEvaluations = 10;
 
 // The share of all rows, by what they count, that has come since the last fit to the reservoir when
@@ -111,8 +113,8 @@ double nats_to_drop(Index rows) {
   return kNatsToForget + kNatsARowToForget * static_cast<double>(rows);
 }
 
-/// Whether there is a power of two times kMostExactRows between them: the rows of which a kernel
-/// was found were then half of all at the most.
+/// Whether there is a power of two times kMostExactRows between them. The rows double from one to
+/// the next.
 bool has_doubled(Index before, Index now) {
   const auto steps = [](Index rows) {
     return std::bit_width(static_cast<std::uint64_t>(rows / kMostExactRows));
@@ -126,6 +128,20 @@ bool has_doubled(Index before, Index now) {
 /// away no fall would give back: those do not count.
 double weight_at_noise(double noise, double noise_old) {
   return noise_old < kOtherNoise * noise ? noise_old / noise : 1.0;
+}
+
+/// The log density of rows, each by itself, with the noise that suits them. None counts for more
+/// than one that is ten deviations off.
+double density_row_by_row(const State& state, const MatrixRef& X, const VectorRef& y) {
+  constexpr double kFar = 10.0;
+  const Prediction f = Posterior(state).predict(X);
+  const Eigen::ArrayXd squares = (y - f.mean).array().square();
+  double best = kNoDensity;
+  for (const double factor : kNoiseFactors) {
+    const Eigen::ArrayXd variance = f.variance.array() + factor * state.noise_variance;
+    best = std::max(best, -0.5 * (variance.log() + (squares / variance).min(kFar * kFar)).sum());
+  }
+  return best;
 }
 
 /// The log density of rows under a state whose noise may be up to five times what it says, or
@@ -256,7 +272,7 @@ bool Update::reservoir_is_due(bool in_doubt) const {
 
 void Update::refit_to_reservoir() {
   const Index fitted_before = std::exchange(reservoir_.fitted, reservoir_.seen);
-  fitted_rows_ = reservoir_.size();
+  fitted_rows_ = std::min(reservoir_.size(), kMostExactRows);
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
     FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any,
@@ -266,7 +282,8 @@ void Update::refit_to_reservoir() {
     return carry_to(now.theta);
   }
   MinimizeOptions fit = options_.fit;
-  fit.max_evaluations = std::min(fit.max_evaluations, kReplayEvaluations);
+  fit.max_evaluations =
+      std::min(fit.max_evaluations, base_ ? kReplayEvaluations : kFirstEvaluations);
   fit.absolute_value_tolerance = std::max(fit.absolute_value_tolerance, 0.05);
   // The evidence would explain a wild target by noise or a bump, and all others with it.
   std::vector<Index> rows(static_cast<std::size_t>(reservoir_.size()));
@@ -275,7 +292,9 @@ void Update::refit_to_reservoir() {
   const Matrix X = reservoir_.X(rows, Eigen::all);
   const Vector y = reservoir_.y(rows);
   Hyperparameters start = theta_;
-  if (base_ && options_.find_kernel && has_doubled(fitted_before, reservoir_.seen)) {
+  // Where the past cannot be learnt again, it would have to follow to a kernel that it was not made
+  // for.
+  if (options_.find_kernel && may_relearn() && has_doubled(fitted_before, reservoir_.seen)) {
     if (auto better = find_better_kernel(theta_, X, y, should_stop_)) {
       start = std::move(better->theta);
       report_.found_kernel = std::move(better->comparison);
@@ -283,31 +302,10 @@ void Update::refit_to_reservoir() {
     }
   }
   SampleFit fitted = fit_to_sample(start, X, y, fit, curvature_, should_stop_);
+  fitted_rows_ = fitted.rows;
   if (fitted.summary.usable()) carry_to(fitted.theta);
   report_.fit = std::move(fitted.summary);
-  if (fitted.state && may_relearn()) relearn_if_better(*std::move(fitted.state), X, y);
-}
-
-/// Puts what a sample of the rows says at θ in the place of what was made of all of them, at
-/// earlier θ, if the rows of the sample speak for it by far.
-void Update::relearn_if_better(State sample, const Matrix& X, const Vector& y) {
-  const auto rows = static_cast<double>(y.size());
-  sample = ample::prune(sample, {.nats = kNatsARowToPrune * rows, .points = 1}).state;
-  const auto explained = [&](const State& by) {
-    const Prediction f = Posterior(by).predict(X);
-    double best = kNoDensity;
-    for (const double factor : kNoiseFactors) {
-      const auto variance = f.variance.array() + factor * by.noise_variance;
-      best =
-          std::max(best, -0.5 * (variance.log() + (y - f.mean).array().square() / variance).sum());
-    }
-    return best;
-  };
-  // M weights explain that many of the rows' nats by chance.
-  const double by_chance = static_cast<double>(sample.size());
-  if (!(explained(sample) > explained(old()) + nats_to_drop(y.size()) + by_chance)) return;
-  own_old_.emplace(std::move(sample));
-  report_.relearnt = true;
+  sample_points_ = std::move(fitted.Z);
 }
 
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
@@ -365,9 +363,11 @@ void Update::forget_by_evidence() {
   const std::optional<State> old_before = own_old_;
   const double weight_before = report_.past_weight;
   if (reservoir_is_due(weight_before < 1.0 && past.size() > 0)) {
+    const State before = old();
     refit_to_reservoir();
     choose_past_weight();
     thetas.push_back(theta_);
+    if (std::min(report_.past_weight, weight_before) == 1.0) relearn_sample(before);
   }
   if (std::min(report_.past_weight, weight_before) == 1.0) return;
   const auto some = thinned(past.size(), kMostExactRows);
@@ -382,6 +382,7 @@ void Update::forget_by_evidence() {
     theta_ = thetas.front();
     own_old_ = old_before;
     curvature_ = {};
+    report_.found_kernel.clear();
     report_.past_weight = weight_before;
   }
   report_.forgot = to_string(Forgetting::Rule::adaptive);
@@ -457,6 +458,42 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
   if (explained(again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
   own_old_.emplace(std::move(again));
   report_.relearnt = true;
+}
+
+/// Puts what the sample of the past says at θ, with the points that θ was fitted with, in the place
+/// of what was made of all rows at earlier θ, if its rows speak for it by far: against the past as
+/// it was `before` the fit, and as it is now. The batch, which neither has learnt, must not speak
+/// against it.
+void Update::relearn_sample(const State& before) {
+  const Reservoir& past = model_.reservoir;
+  if (!sample_points_ || past.size() == 0) return;
+  try {
+    OnlineBound bound(std::vector<const State*>{}, past.X, Sites(past.y));
+    if (!bound.factorize(theta_.kernel, theta_.noise(), *sample_points_)) return;
+    State sample =
+        ample::prune(bound.absorb(), {.nats = kNatsARowToPrune * static_cast<double>(past.size()),
+                                      .points = 1,
+                                      .most = options_.selection.most_points()})
+            .state;
+    const auto some = thinned(past.size(), kMostExactRows);
+    const Matrix X = past.X(some, Eigen::all);
+    const Vector y = past.y(some);
+    // M weights explain that many of the nats of all rows by chance.
+    const double by_chance = static_cast<double>(sample.size()) * static_cast<double>(y.size()) /
+                             static_cast<double>(past.size());
+    const double least =
+        std::max(density_row_by_row(before, X, y), density_row_by_row(old(), X, y)) +
+        nats_to_drop(y.size()) + by_chance;
+    if (!(density_row_by_row(sample, X, y) > least)) return;
+    const Rows asked = rows_to_ask();
+    if (density_with_more_noise(sample, asked.X, asked.sites) <
+        density_with_more_noise(old(), asked.X, asked.sites) - nats_to_drop(asked.X.rows())) {
+      return;
+    }
+    own_old_.emplace(std::move(sample));
+    report_.relearnt = true;
+  } catch (const NumericalError&) {  // the past will do
+  }
 }
 
 /// Whether a kernel that was found takes so many points of the first rows that those to come will

@@ -19,7 +19,7 @@ inline constexpr double kMostInput = 1e300;
 [[nodiscard]] Scaling first_scaling(const ContinualGPOptions& options, const MatrixRef& X,
                                     const VectorRef& y);
 
-/// How many rows are all learnt anew at each refit: those of a model that is young.
+/// Up to how many rows a model is young: each refit learns all of them anew.
 [[nodiscard]] Index rows_of_youth(const ContinualGPOptions& options);
 
 /// Inputs [N,D] and what was seen there.
@@ -67,7 +67,6 @@ class Update {
   [[nodiscard]] bool reservoir_is_due(bool in_doubt) const;
   void refit_to_reservoir();
   void carry_to(const Hyperparameters& theta);
-  void relearn_if_better(State sample, const Matrix& X, const Vector& y);
   void raise_noise();
   [[nodiscard]] bool may_relearn() const;
   void forget_by_age();
@@ -76,6 +75,7 @@ class Update {
   void drop_reservoir();
   [[nodiscard]] Rows rows_to_ask() const;
   void relearn(const Reservoir& rows, double noise_factor);
+  void relearn_sample(const State& before);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();
 
@@ -91,6 +91,7 @@ class Update {
   Hyperparameters theta_;         // θ_old, then θ
   std::optional<State> own_old_;  // the past, if it is not that of base_ as it stands
   Reservoir reservoir_;
+  std::optional<Matrix> sample_points_;  // that θ was fitted to the reservoir with
   Selection selection_;
   Curvature curvature_;
   Index fitted_rows_;

@@ -117,9 +117,9 @@ struct Merged {
 /// largest and goes on learning. Batches, target statistics and reservoirs are joined too.
 ///
 /// A model that has seen nothing changes nothing. One that still holds all its rows (it warms up,
-/// or has seen fewer than its reservoir) gives its rows, which the merged model learns with θ held,
-/// whatever their scaling was. Rows that wait for a refit stay learnt as they are, and wait no
-/// longer.
+/// or keeps rows and has seen fewer than 1000) gives them, and the merged model learns them with θ
+/// held, whatever their scaling was. Rows that wait for a refit stay learnt as they are, and wait
+/// no longer.
 ///
 /// Models that forget by time count as of their own latest row, so they should have been fed up to
 /// about the same time.

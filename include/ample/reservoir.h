@@ -3,8 +3,8 @@
 // Where the past is forgotten, a row is in it with a probability that falls with what it still
 // counts: those that come later replace it sooner.
 //
-// Hyperparameters can be fitted to it by the exact evidence: O(R³) whatever the size of the model,
-// and a stream that begins untypically is not held to its beginning.
+// Hyperparameters can be fitted to it, at a cost that does not depend on the size of the model, and
+// a stream that begins untypically is not held to its beginning.
 #pragma once
 
 #include <cstdint>

@@ -105,6 +105,8 @@ class SelectionMethod {
   /// The numbers it takes to make the same method again with make_selection(); empty for a method
   /// without a settings() of its own.
   [[nodiscard]] SelectionSettings settings() const { return self_->settings(); }
+  /// The most points that it allows, by its settings; kNoCap if they name no limit.
+  [[nodiscard]] Index most_points() const;
 
  private:
   struct Concept {

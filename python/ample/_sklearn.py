@@ -75,7 +75,7 @@ class ContinualGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         is 0.005 when no kernel is given, otherwise 0.035, the paper's recommendation.
     max_inducing : int or None
         The most inducing points VIPS may take; a batch that reaches it has ``stop = "cap"`` in its
-        report. None is 4000 when no kernel is given, otherwise no limit.
+        report. None is 1000 when no kernel is given, otherwise no limit.
     choose : "variance", "gain" or None
         Which point VIPS takes next: the most uncertain, or the one that raises the bound most, which
         takes longer to find and makes smaller models. None is "gain" when no kernel is given, otherwise
