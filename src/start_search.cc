@@ -178,6 +178,10 @@ class KernelSearch {
     }
     const Shape spread = shape_of_rows();
     try_from(*family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
+    // From there an input that matters over shorter distances may be taken for noise.
+    Shape third = spread;
+    for (double& lengthscale : third.lengthscale) lengthscale /= 3.0;
+    try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }

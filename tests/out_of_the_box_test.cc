@@ -165,6 +165,28 @@ TEST(OutOfTheBox, FindsWhichInputsMatter) {
 
 // All inputs matter alike, so one lengthscale foresees as well as three, and only who asks gets
 // three.
+TEST(OutOfTheBox, AnInputThatMattersOnlyOutsideTheFirstCornerIsFound) {
+  constexpr double kNoise = 0.05;
+  Random random(11);
+  const auto rows = [&](Index N, double first_from, double first_to) {
+    Batch b{random.uniform(N, 3, -1.0, 1.0), Vector(N)};
+    b.X.col(0) = random.uniform(N, 1, first_from, first_to);
+    for (Index i = 0; i < N; ++i) {
+      const double ripple = b.X(i, 0) > -0.8 ? 0.3 * std::sin(8.0 * b.X(i, 2)) : 0.0;
+      b.y[i] = std::exp(1.2 * b.X(i, 0)) * (1.0 + 0.5 * std::sin(3.0 * b.X(i, 1))) + ripple +
+               kNoise * random.normal();
+    }
+    return b;
+  };
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  learn(gp, rows(1200, -1.0, -0.9), 400);
+  learn(gp, rows(2400, -1.0, 1.0), 400);
+  const Batch test = rows(500, -0.7, 1.0);
+  const Prediction p = gp.predict(test.X, Target::observation);
+  EXPECT_LT(rmse(test.y, p.mean), 1.5 * kNoise);  // the ripple alone is 0.2
+  EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.04);
+}
+
 TEST(OutOfTheBox, ALengthscaleForEachInputOnRequest) {
   Random random(15);
   Batch rows{random.uniform(200, 3, -2.0, 2.0), Vector(200)};
