@@ -135,6 +135,19 @@ bool is_too_few_to_begin(const ContinualGPOptions& options, const Pending& rows)
   return options.warm_up > 0 && is_constant(rows.y) && N < kLongestWarmUp * options.warm_up;
 }
 
+// Fewer rows hardly tell three hyperparameters.
+constexpr Index kFewestToFit = 30;
+
+/// Variance, noise and the one lengthscale of rows that are held. It has to be quick: a row that
+/// comes alone brings a fit.
+Hyperparameters fitted_to_few(const Hyperparameters& start, const Matrix& X, const Vector& y) {
+  MinimizeOptions options;
+  options.max_evaluations = 20;
+  options.absolute_value_tolerance = 0.05;
+  EvidenceFit fit = fit_evidence(start, X, y, options, nullptr, {});
+  return fit.summary.usable() ? std::move(fit.theta) : start;
+}
+
 }  // namespace
 
 bool Checkpoint::warming_up() const { return is_too_few_to_begin(options, pending); }
@@ -151,6 +164,7 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   if (model.options.find_kernel) {
     theta.kernel = ContinualGPOptions::default_kernel(D);
     theta = search_lengthscales(theta, X, sites);
+    if (X.rows() >= kFewestToFit && !sites.weighted()) theta = fitted_to_few(theta, X, targets);
   }
   OnlineBound bound(std::vector<const State*>{}, X, sites);
   if (!bound.factorize(theta.kernel, theta.noise(), X)) {

@@ -122,6 +122,11 @@ Shape shape_of(const Kernel& kernel, Index D) {
   return shape;
 }
 
+Shape scaled(Shape shape, double factor) {
+  for (double& lengthscale : shape.lengthscale) lengthscale *= factor;
+  return shape;
+}
+
 // The prior variance of a function that nothing is known of yet, in units of the noise.
 constexpr double kNothing = 1e-3;
 
@@ -171,7 +176,7 @@ class KernelSearch {
     try_fit(known, "as it was", 40, 0.0);
     if (!best_) return std::nullopt;
     best_.reset();
-    best_score_ += std::max(kNatsToBeatNoise, kNatsToChange * static_cast<double>(y_test_.size()));
+    best_score_ += margin_per_row(kNatsToChange);
     const Index D = X_some_.cols();
     if (D > 1 && own_shape(known.kernel).lengthscale.size() == 1) {
       try_from(*family, "a lengthscale each", shape_of(known.kernel, D), known.noise(), 60, 0.0);
@@ -179,9 +184,9 @@ class KernelSearch {
     const Shape spread = shape_of_rows();
     try_from(*family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
     // From there an input that matters over shorter distances may be taken for noise.
-    Shape third = spread;
-    for (double& lengthscale : third.lengthscale) lengthscale /= 3.0;
+    const Shape third = scaled(spread, 1.0 / 3.0);
     try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
+    try_shorter(*family, spread, 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -200,14 +205,59 @@ class KernelSearch {
       try_from(Family::squared_exponential, "se, a lengthscale each", shape_of(one.kernel, D),
                one.noise(), 60, 0.0);
     }
+    if (best_) {
+      const auto each = static_cast<std::size_t>(D);
+      try_shorter(Family::squared_exponential, {1.0, std::vector<double>(each, root)},
+                  margin_per_row(kNatsForRoughness));
+    }
     if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
       const double noise = best_->theta.noise();
-      const double margin =
-          std::max(kNatsToBeatNoise, kNatsForRoughness * static_cast<double>(y_test_.size()));
+      const double margin = margin_per_row(kNatsForRoughness);
       try_from(Family::matern52, "matern52", shape, noise, 30, margin);
       try_from(Family::matern32, "matern32", shape, noise, 30, margin);
     }
+  }
+
+  /// From a start with much shorter lengthscales, of all inputs or of one, where the evidence of
+  /// the rows before any fit speaks for one: the years of a long record, beside which a month or a
+  /// place varies slowly, are all noise to a fit that begins with lengthscales of the whole record.
+  void try_shorter(Family family, const Shape& whole, double margin) {
+    const Index D = X_train_.cols();
+    const auto inputs = static_cast<std::size_t>(D);
+    const double noise = 0.1 * whole.variance;
+    double most = std::max(evidence_at(family, whole, noise),
+                           evidence_at(family, scaled(whole, 1.0 / 3.0), noise)) -
+                  kNatsToBeWorthAFit * static_cast<double>(y_train_.size());
+    std::optional<Shape> likeliest;
+    const auto consider = [&](const Shape& shape) {
+      if (const double evidence = evidence_at(family, shape, noise); evidence > most) {
+        most = evidence;
+        likeliest = shape;
+      }
+    };
+    for (const double factor : {0.1, 1.0 / 30.0}) {
+      consider(scaled(whole, factor));
+      if (D == 1 || D > kMostInputsToShorten) continue;
+      for (std::size_t d = 0; d < inputs; ++d) {
+        Shape one_short = whole;
+        one_short.lengthscale[d] *= factor;
+        consider(one_short);
+      }
+    }
+    if (likeliest) try_from(family, "from shorter ones", *likeliest, noise, 60, margin);
+  }
+
+  [[nodiscard]] double evidence_at(Family family, const Shape& shape, double noise) const {
+    if (should_stop_ && should_stop_()) return kImpossible;
+    const Hyperparameters theta = at(family, shape, noise);
+    const State prior = State::empty(theta.kernel, theta.noise(), X_train_.cols());
+    return optimum(prior, X_train_, Sites(y_train_)).value_or(kImpossible);
+  }
+
+  /// What a kernel must foresee better than another, of so many nats a row.
+  [[nodiscard]] double margin_per_row(double nats) const {
+    return std::max(kNatsToBeatNoise, nats * static_cast<double>(y_test_.size()));
   }
 
   /// The best one, at hyperparameters of all rows that may be fitted to.
@@ -307,6 +357,11 @@ class KernelSearch {
 
   /// What another kernel must foresee better than the one that is known, for each row.
   static constexpr double kNatsToChange = 0.05;
+
+  /// How much less probable than with long lengthscales the rows may be, each, before any fit.
+  static constexpr double kNatsToBeWorthAFit = 0.1;
+  /// Up to which number of inputs each is tried with a short lengthscale of its own.
+  static constexpr Index kMostInputsToShorten = 10;
 
   /// What a row can tell against a kernel, in nats below what it has as noise: of a function
   /// without noise a single outlier would decide.
