@@ -145,7 +145,8 @@ Hyperparameters fitted_to_few(const Hyperparameters& start, const Matrix& X, con
   options.max_evaluations = 20;
   options.absolute_value_tolerance = 0.05;
   EvidenceFit fit = fit_evidence(start, X, y, options, nullptr, {});
-  return fit.summary.usable() ? std::move(fit.theta) : start;
+  if (!fit.summary.usable()) return start;
+  return std::move(fit.theta);
 }
 
 }  // namespace

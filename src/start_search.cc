@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "ample/exact_gp.h"
 #include "ample/optimum.h"
 #include "ample/state.h"
 #include "ample/target_statistics.h"
@@ -175,6 +177,7 @@ class KernelSearch {
     consider_noise();
     try_fit(known, "as it was", 40, 0.0);
     if (!best_) return std::nullopt;
+    const Hyperparameters as_it_was = best_->theta;
     best_.reset();
     best_score_ += margin_per_row(kNatsToChange);
     const Index D = X_some_.cols();
@@ -186,7 +189,7 @@ class KernelSearch {
     // From there an input that matters over shorter distances may be taken for noise.
     const Shape third = scaled(spread, 1.0 / 3.0);
     try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
-    try_shorter(*family, spread, 0.0);
+    try_shorter(*family, spread, best_ ? best_->theta : as_it_was, 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -205,11 +208,9 @@ class KernelSearch {
       try_from(Family::squared_exponential, "se, a lengthscale each", shape_of(one.kernel, D),
                one.noise(), 60, 0.0);
     }
-    if (best_) {
-      const auto each = static_cast<std::size_t>(D);
-      try_shorter(Family::squared_exponential, {1.0, std::vector<double>(each, root)},
-                  margin_per_row(kNatsForRoughness));
-    }
+    try_shorter(Family::squared_exponential,
+                {1.0, std::vector<double>(static_cast<std::size_t>(D), root)},
+                best_ ? best_->theta : noise_only(), margin_per_row(kNatsForRoughness));
     if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
       const double noise = best_->theta.noise();
@@ -219,33 +220,57 @@ class KernelSearch {
     }
   }
 
-  /// From a start with much shorter lengthscales, of all inputs or of one, where the evidence of
-  /// the rows before any fit speaks for one: the years of a long record, beside which a month or a
-  /// place varies slowly, are all noise to a fit that begins with lengthscales of the whole record.
-  void try_shorter(Family family, const Shape& whole, double margin) {
+  /// From starts with much shorter lengthscales, of all inputs or of one, unless the evidence of
+  /// the rows before any fit speaks against them: the years of a long record, beside which a month
+  /// or a place varies slowly, are all noise to a fit that begins with lengthscales of the whole
+  /// record.
+  void try_shorter(Family family, const Shape& whole, const Hyperparameters& rival, double margin) {
     const Index D = X_train_.cols();
-    const auto inputs = static_cast<std::size_t>(D);
     const double noise = 0.1 * whole.variance;
-    double most = std::max(evidence_at(family, whole, noise),
-                           evidence_at(family, scaled(whole, 1.0 / 3.0), noise)) -
-                  kNatsToBeWorthAFit * static_cast<double>(y_train_.size());
-    std::optional<Shape> likeliest;
-    const auto consider = [&](const Shape& shape) {
-      if (const double evidence = evidence_at(family, shape, noise); evidence > most) {
-        most = evidence;
-        likeliest = shape;
+    const double least = std::max(evidence_at(family, whole, noise),
+                                  evidence_at(family, scaled(whole, 1.0 / 3.0), noise)) -
+                         kNatsToBeWorthAFit * static_cast<double>(y_train_.size());
+    const auto try_likeliest = [&](std::initializer_list<double> factors) {
+      double most = least;
+      std::optional<Shape> likeliest;
+      const auto consider = [&](const Shape& shape) {
+        if (const double evidence = evidence_at(family, shape, noise); evidence > most) {
+          most = evidence;
+          likeliest = shape;
+        }
+      };
+      for (const double factor : factors) {
+        consider(scaled(whole, factor));
+        if (D == 1 || D > kMostInputsToShorten) continue;
+        for (std::size_t d = 0; d < static_cast<std::size_t>(D); ++d) {
+          Shape one_short = whole;
+          one_short.lengthscale[d] *= factor;
+          consider(one_short);
+        }
       }
+      if (likeliest) try_nearer(at(family, *likeliest, noise), rival, margin);
     };
-    for (const double factor : {0.1, 1.0 / 30.0}) {
-      consider(scaled(whole, factor));
-      if (D == 1 || D > kMostInputsToShorten) continue;
-      for (std::size_t d = 0; d < inputs; ++d) {
-        Shape one_short = whole;
-        one_short.lengthscale[d] *= factor;
-        consider(one_short);
-      }
+    try_likeliest({0.1, 1.0 / 30.0});
+    if (D == 1) try_likeliest({0.01});  // of more inputs, the rows cannot be that close together
+  }
+
+  /// It must come nearer to the targets than the rival too: where noise has heavy tails, a function
+  /// with a bump at every row is more probable than a good one, since it expects anything.
+  void try_nearer(const Hyperparameters& start, const Hyperparameters& rival, double margin) {
+    std::optional<EvidenceFit> best = best_;
+    const double score = best_score_;
+    try_fit(start, "from shorter ones", 60, margin);
+    if (best_score_ > score && !(mean_error(best_->theta) < mean_error(rival))) {
+      best_ = std::move(best);
+      best_score_ = score;
     }
-    if (likeliest) try_from(family, "from shorter ones", *likeliest, noise, 60, margin);
+  }
+
+  /// Of the rows that judge.
+  [[nodiscard]] double mean_error(const Hyperparameters& theta) const {
+    ExactGP gp(theta);
+    gp.condition(X_train_, y_train_);
+    return (y_test_ - gp.predict(X_test_).mean).cwiseAbs().mean();
   }
 
   [[nodiscard]] double evidence_at(Family family, const Shape& shape, double noise) const {

@@ -492,7 +492,8 @@ void Update::relearn_sample(const State& before) {
     }
     own_old_.emplace(std::move(sample));
     report_.relearnt = true;
-  } catch (const NumericalError&) {  // the past will do
+  } catch (const NumericalError&) {
+    return;  // the past will do
   }
 }
 

@@ -2,6 +2,7 @@
 // reservoir, a past that is believed as far as the evidence goes, and warnings.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -163,8 +164,6 @@ TEST(OutOfTheBox, FindsWhichInputsMatter) {
   }
 }
 
-// All inputs matter alike, so one lengthscale foresees as well as three, and only who asks gets
-// three.
 TEST(OutOfTheBox, AnInputThatMattersOnlyOutsideTheFirstCornerIsFound) {
   constexpr double kNoise = 0.05;
   Random random(11);
@@ -187,6 +186,65 @@ TEST(OutOfTheBox, AnInputThatMattersOnlyOutsideTheFirstCornerIsFound) {
   EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.04);
 }
 
+// From lengthscales of the whole record its waves look like noise.
+TEST(OutOfTheBox, SixtyWavesInOneRecordAreFound) {
+  constexpr double kNoise = 0.25;
+  Random random(21);
+  const auto rows = [&](Index N) {
+    Batch b{random.uniform(N, 1, 0.0, 1.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      b.y[i] = std::sin(2.0 * std::numbers::pi * 60.0 * b.X(i, 0)) + kNoise * random.normal();
+    }
+    return b;
+  };
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  learn(gp, rows(3000), 500);
+  const Batch test = rows(500);
+  const Prediction p = gp.predict(test.X, Target::observation);
+  EXPECT_LT(rmse(test.y, p.mean), 1.3 * kNoise);
+  EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.04);
+}
+
+// A bump at every row would be more probable than the function: it expects anything.
+TEST(OutOfTheBox, HeavyTailsAreNotLearntAsBumps) {
+  Random random(22);
+  const auto function = [](double x) { return std::sin(3.0 * x); };
+  Batch rows{random.uniform(2000, 1, -2.0, 2.0), Vector(2000)};
+  for (Index i = 0; i < 2000; ++i) {
+    // Student's t with two degrees of freedom, which has no variance.
+    const double chi_squared = -2.0 * std::log(random.uniform(1, 1, 1e-9, 1.0)(0, 0));
+    rows.y[i] = function(rows.X(i, 0)) + 0.2 * random.normal() / std::sqrt(0.5 * chi_squared);
+  }
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  learn(gp, rows, 500);
+  const Vector x = Vector::LinSpaced(200, -1.9, 1.9);
+  EXPECT_LT(rmse(x.unaryExpr(function), gp.predict(x).mean), 0.1);
+  EXPECT_LT(gp.size(), 40);
+}
+
+TEST(OutOfTheBox, RowsHeldInTheWarmUpAreFitted) {
+  Random random(23);
+  const auto rows = [&](Index N) {
+    Batch b{random.uniform(N, 5, -1.0, 1.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) b.y[i] = b.X.row(i).sum() + 0.1 * random.normal();
+    return b;
+  };
+  constexpr int kTables = 20;  // so few rows tell the noise to a tenth only
+  double mean_coverage = 0.0;
+  for (int t = 0; t < kTables; ++t) {
+    ContinualGP gp(ContinualGPOptions::out_of_the_box());
+    const Batch few = rows(45);
+    ASSERT_EQ(gp.observe(few.X, few.y).stop, SelectionStop::warm_up);
+    const Batch test = rows(400);
+    const Prediction p = gp.predict(test.X, Target::observation);
+    EXPECT_LT(rmse(test.y, p.mean), 0.2) << t;  // of a deviation of 1.3
+    mean_coverage += coverage(test.y, p, 0.95) / kTables;
+  }
+  EXPECT_NEAR(mean_coverage, 0.95, 0.03);
+}
+
+// All inputs matter alike, so one lengthscale foresees as well as three, and only who asks gets
+// three.
 TEST(OutOfTheBox, ALengthscaleForEachInputOnRequest) {
   Random random(15);
   Batch rows{random.uniform(200, 3, -2.0, 2.0), Vector(200)};
