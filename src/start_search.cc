@@ -208,9 +208,13 @@ class KernelSearch {
       try_from(Family::squared_exponential, "se, a lengthscale each", shape_of(one.kernel, D),
                one.noise(), 60, 0.0);
     }
-    try_shorter(Family::squared_exponential,
-                {1.0, std::vector<double>(static_cast<std::size_t>(D), root)},
-                best_ ? best_->theta : noise_only(), margin_per_row(kNatsForRoughness));
+    // Of many inputs, what looks like noise from long lengthscales has too few rows yet for short
+    // ones: found from these, the kernel of the naval plants is a poor one for good.
+    if (best_ || D <= kMostInputsToShorten) {
+      try_shorter(Family::squared_exponential,
+                  {1.0, std::vector<double>(static_cast<std::size_t>(D), root)},
+                  best_ ? best_->theta : noise_only(), margin_per_row(kNatsForRoughness));
+    }
     if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
       const double noise = best_->theta.noise();
@@ -385,7 +389,8 @@ class KernelSearch {
 
   /// How much less probable than with long lengthscales the rows may be, each, before any fit.
   static constexpr double kNatsToBeWorthAFit = 0.1;
-  /// Up to which number of inputs each is tried with a short lengthscale of its own.
+  /// Up to which number of inputs each is tried with a short lengthscale of its own, and all of
+  /// them where all looks like noise.
   static constexpr Index kMostInputsToShorten = 10;
 
   /// What a row can tell against a kernel, in nats below what it has as noise: of a function
