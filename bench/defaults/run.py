@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.csv"
 FIELDS = [
     *("program", "table", "order", "rmse", "nlpd", "coverage", "size", "seconds", "cpu_seconds"),
-    *("threads", "load", "limit", "date", "processor", "note"),
+    *("threads", "load", "limit", "date", "processor", "note", "coverage_of_all"),
 ]
 KEY = ("program", "table", "order")
 
@@ -108,8 +108,9 @@ def measure(program, table, order, options):
     if child.returncode != 0:
         return run | {"note": (said.strip().splitlines() or [f"ended with status {child.returncode}"])[-1]}
     result = json.loads(out.splitlines()[-1])
-    for name in ("rmse", "nlpd", "coverage", "seconds", "cpu_seconds"):
-        result[name] = f"{result[name]:.5g}"
+    for name in ("rmse", "nlpd", "coverage", "seconds", "cpu_seconds", "coverage_of_all"):
+        if name in result:
+            result[name] = f"{result[name]:.5g}"
     return run | result
 
 
