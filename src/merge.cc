@@ -403,6 +403,7 @@ Merged merge(std::span<const ContinualGP> models, const MergeOptions& options) {
   if (options.like) {
     MergeCheckpoint merged = *model.checkpoint();
     merged.options = *options.like;
+    if (options.kernel) merged.options.find_kernel = false;
     if (merged.options.reservoir == 0) {
       merged.reservoir = {};
     } else if (merged.reservoir.size() > merged.options.reservoir) {

@@ -127,7 +127,7 @@ void add_first_part(const BatchReport& first, BatchReport& report) {
 /// Whether a model that has seen these rows should wait for more before it begins.
 bool is_too_few_to_begin(const ContinualGPOptions& options, const Pending& rows) {
   // How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up
-  // costs an exact model of all rows held.
+  // costs an exact model of all rows held, and a fit to them once their targets vary.
   constexpr Index kLongestWarmUp = 5;
   const Index N = rows.X.rows();
   if (N == 0 || rows.base) return false;
@@ -165,7 +165,10 @@ Checkpoint hold(const Checkpoint& model, Pending rows) {
   if (model.options.find_kernel) {
     theta.kernel = ContinualGPOptions::default_kernel(D);
     theta = search_lengthscales(theta, X, sites);
-    if (X.rows() >= kFewestToFit && !sites.weighted()) theta = fitted_to_few(theta, X, targets);
+    // The evidence does not know weights, and has no optimum where all targets are one.
+    if (X.rows() >= kFewestToFit && !sites.weighted() && !is_constant(rows.y)) {
+      theta = fitted_to_few(theta, X, targets);
+    }
   }
   OnlineBound bound(std::vector<const State*>{}, X, sites);
   if (!bound.factorize(theta.kernel, theta.noise(), X)) {
@@ -201,6 +204,7 @@ Checkpoint settle(const Checkpoint& model) {
   if (model.options.reservoir > 0) {
     out.reservoir.offer(scaling.inputs(rows.X), scaling.targets(rows.y), model.options.reservoir,
                         model.options.seed);
+    out.reservoir.weighted = out.reservoir.weighted || rows.weights.size() > 0;
   }
   return out;
 }

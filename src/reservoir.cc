@@ -104,7 +104,8 @@ Reservoir sample_of_both(const Reservoir& a, const Reservoir& b, Index capacity,
                  .y = Vector(size),
                  .seen = a.seen + b.seen,
                  .fitted = std::max(a.fitted, b.fitted),
-                 .weight = a.weight + b.weight};
+                 .weight = a.weight + b.weight,
+                 .weighted = a.weighted || b.weighted};
   // Other numbers than those that chose the rows.
   const std::uint64_t key = ~random_number(seed, static_cast<std::uint64_t>(both.seen));
   for (Index i = 0; i < size; ++i) {

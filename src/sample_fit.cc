@@ -44,7 +44,8 @@ std::optional<Matrix> points_for(const Hyperparameters& theta, const Matrix& X) 
   return X(greedy.taken(), Eigen::all);
 }
 
-/// Whether θ costs the evidence of some of the rows more than a fit to all of them may.
+/// Whether moving to θ lowers the exact evidence of some of the rows by more than a fit to all of
+/// them may.
 bool loses_evidence(const Hyperparameters& start, const Hyperparameters& theta, const Matrix& X,
                     const Vector& y) {
   const auto some = thinned(X.rows(), kMostExactRows);

@@ -144,6 +144,7 @@ void write(Writer& out, const Reservoir& reservoir) {
   out.number("reservoir.seen", reservoir.seen);
   out.number("reservoir.fitted", reservoir.fitted);
   out.number("reservoir.weight", reservoir.weight);
+  if (reservoir.weighted) out.flag("reservoir.weighted", true);
 }
 
 void write(Writer& out, const ContinualGP::Pending& pending) {
@@ -532,6 +533,7 @@ Reservoir read_reservoir(Reader& in, int format_version) {
   reservoir.weight = static_cast<double>(reservoir.seen);
   if (format_version >= 4) {
     reservoir.weight = in.number("reservoir.weight", 0.0, reservoir.weight);
+    if (in.has_text("reservoir.weighted")) reservoir.weighted = in.flag("reservoir.weighted");
   }
   check_shape("reservoir_y", reservoir.y, reservoir.size(), 1);
   if (reservoir.size() == 0) reject("reservoir_X has no rows, expected some");

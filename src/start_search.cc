@@ -189,7 +189,7 @@ class KernelSearch {
     // From there an input that matters over shorter distances may be taken for noise.
     const Shape third = scaled(spread, 1.0 / 3.0);
     try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
-    try_shorter(*family, spread, best_ ? best_->theta : as_it_was, 0.0);
+    try_shorter(*family, spread, as_it_was, 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -212,8 +212,8 @@ class KernelSearch {
     // ones: found from these, the kernel of the naval plants is a poor one for good.
     if (best_ || D <= kMostInputsToShorten) {
       try_shorter(Family::squared_exponential,
-                  {1.0, std::vector<double>(static_cast<std::size_t>(D), root)},
-                  best_ ? best_->theta : noise_only(), margin_per_row(kNatsForRoughness));
+                  {1.0, std::vector<double>(static_cast<std::size_t>(D), root)}, noise_only(),
+                  margin_per_row(kNatsForRoughness));
     }
     if (best_ && roughness_ == Roughness::any) {
       const Shape shape = own_shape(best_->theta.kernel);
@@ -227,8 +227,9 @@ class KernelSearch {
   /// From starts with much shorter lengthscales, of all inputs or of one, unless the evidence of
   /// the rows before any fit speaks against them: the years of a long record, beside which a month
   /// or a place varies slowly, are all noise to a fit that begins with lengthscales of the whole
-  /// record.
-  void try_shorter(Family family, const Shape& whole, const Hyperparameters& rival, double margin) {
+  /// record. `otherwise` is what they have to beat where nothing has been found yet.
+  void try_shorter(Family family, const Shape& whole, const Hyperparameters& otherwise,
+                   double margin) {
     const Index D = X_train_.cols();
     const double noise = 0.1 * whole.variance;
     const double least = std::max(evidence_at(family, whole, noise),
@@ -252,7 +253,7 @@ class KernelSearch {
           consider(one_short);
         }
       }
-      if (likeliest) try_nearer(at(family, *likeliest, noise), rival, margin);
+      if (likeliest) try_nearer(at(family, *likeliest, noise), otherwise, margin);
     };
     try_likeliest({0.1, 1.0 / 30.0});
     if (D == 1) try_likeliest({0.01});  // of more inputs, the rows cannot be that close together
@@ -260,14 +261,16 @@ class KernelSearch {
 
   /// It must come nearer to the targets than the rival too: where noise has heavy tails, a function
   /// with a bump at every row is more probable than a good one, since it expects anything.
-  void try_nearer(const Hyperparameters& start, const Hyperparameters& rival, double margin) {
-    std::optional<EvidenceFit> best = best_;
+  void try_nearer(const Hyperparameters& start, const Hyperparameters& otherwise, double margin) {
+    std::optional<EvidenceFit> before = best_;
     const double score = best_score_;
     try_fit(start, "from shorter ones", 60, margin);
-    if (best_score_ > score && !(mean_error(best_->theta) < mean_error(rival))) {
-      best_ = std::move(best);
-      best_score_ = score;
-    }
+    if (best_score_ <= score) return;
+    const Hyperparameters& rival = before ? before->theta : otherwise;
+    if (mean_error(best_->theta) < mean_error(rival)) return;
+    text_ += " (but further from the targets)";
+    best_ = std::move(before);
+    best_score_ = score;
   }
 
   /// Of the rows that judge.
@@ -387,7 +390,7 @@ class KernelSearch {
   /// What another kernel must foresee better than the one that is known, for each row.
   static constexpr double kNatsToChange = 0.05;
 
-  /// How much less probable than with long lengthscales the rows may be, each, before any fit.
+  /// Nats a row by which a short start may fall behind the long ones and still be fitted.
   static constexpr double kNatsToBeWorthAFit = 0.1;
   /// Up to which number of inputs each is tried with a short lengthscale of its own, and all of
   /// them where all looks like noise.

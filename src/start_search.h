@@ -28,10 +28,10 @@ enum class Roughness { any, smooth };
 enum class Lengthscales { any, each };
 
 /// A kernel for standardised data of any kind: squared exponential, Matérn-5/2 or Matérn-3/2, with
-/// one lengthscale for all inputs or one for each. At most 1000 rows are looked at; candidates are
-/// fitted to two thirds of them by the evidence, and that which foresees the others best is fitted
-/// to all. If none foresees them better than the model that explains nothing, the result takes next
-/// to all for noise. The noise variance keeps the bounds of `start`.
+/// one lengthscale for all inputs or one for each, short or long. At most 2000 rows are looked at;
+/// candidates are fitted by the evidence to two thirds of at most 1000, and that which foresees all
+/// others best is fitted to the 1000. If none foresees them better than the model that explains
+/// nothing, the result takes next to all for noise. The noise variance keeps the bounds of `start`.
 [[nodiscard]] FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X,
                                       const Vector& y, Roughness roughness,
                                       Lengthscales lengthscales, const ShouldStop& should_stop);

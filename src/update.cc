@@ -63,8 +63,8 @@ constexpr Index kMostEvidence = 2000;  // rows of a batch that are asked
 constexpr double kNatsToForget = 3.0;
 constexpr double kNatsARowToForget = 0.1;
 
-// What a sample that takes the place of the past may lose of itself by pruning: as much as the
-// floor of α is out of the box.
+// What a sample that takes the place of the past may lose of itself by pruning, where points are
+// removed by their price at all: of hundreds that θ was fitted with, most say next to nothing.
 constexpr double kNatsARowToPrune = 1e-3;
 
 // How much larger the noise may have been instead.
@@ -224,6 +224,7 @@ void Update::replay(bool intervals_fail) {
   forget_by_age();
   if (options_.reservoir > 0) {
     reservoir_.offer(X_, sites_.target, options_.reservoir, options_.seed);
+    reservoir_.weighted = reservoir_.weighted || sites_.weighted();
   }
   if (!base_) {
     begin(Roughness::any);
@@ -272,14 +273,15 @@ bool Update::reservoir_is_due(bool in_doubt) const {
 
 void Update::refit_to_reservoir() {
   const Index fitted_before = std::exchange(reservoir_.fitted, reservoir_.seen);
-  fitted_rows_ = std::min(reservoir_.size(), kMostExactRows);
   report_.refitted = true;
   if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
     FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any,
                                   lengthscales(), should_stop_);
+    if (!carry_to(now.theta)) return;
     report_.found_kernel = std::move(now.comparison);
     curvature_ = {};
-    return carry_to(now.theta);
+    fitted_rows_ = std::min(reservoir_.size(), kMostExactRows);
+    return;
   }
   MinimizeOptions fit = options_.fit;
   fit.max_evaluations =
@@ -292,32 +294,39 @@ void Update::refit_to_reservoir() {
   const Matrix X = reservoir_.X(rows, Eigen::all);
   const Vector y = reservoir_.y(rows);
   Hyperparameters start = theta_;
+  Curvature curvature = curvature_;
+  std::string comparison;
   // Where the past cannot be learnt again, it would have to follow to a kernel that it was not made
   // for.
   if (options_.find_kernel && may_relearn() && has_doubled(fitted_before, reservoir_.seen)) {
     if (auto better = find_better_kernel(theta_, X, y, should_stop_)) {
       start = std::move(better->theta);
-      report_.found_kernel = std::move(better->comparison);
-      curvature_ = {};
+      comparison = std::move(better->comparison);
+      curvature = {};
     }
   }
-  SampleFit fitted = fit_to_sample(start, X, y, fit, curvature_, should_stop_);
-  fitted_rows_ = fitted.rows;
-  if (fitted.summary.usable()) carry_to(fitted.theta);
+  SampleFit fitted = fit_to_sample(start, X, y, fit, curvature, should_stop_);
+  if (fitted.summary.usable() && carry_to(fitted.theta)) {
+    curvature_ = std::move(curvature);
+    fitted_rows_ = fitted.rows;
+    if (!comparison.empty()) report_.found_kernel = std::move(comparison);
+    sample_points_ = std::move(fitted.Z);
+  }
   report_.fit = std::move(fitted.summary);
-  sample_points_ = std::move(fitted.Z);
 }
 
+// Whether the past could be carried to θ; if not, θ_old stays.
 // With no new data and the same inducing points the trace term of (6) is zero: (8) carries A and c.
-void Update::carry_to(const Hyperparameters& theta) {
+bool Update::carry_to(const Hyperparameters& theta) {
   OnlineBound bound(old(), Matrix(0, X_.cols()), Vector());
-  if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return;  // θ_old will do
+  if (!bound.factorize(theta.kernel, theta.noise(), old().Z)) return false;
   try {
     own_old_.emplace(temper(bound.absorb(), weight_at_noise(theta.noise(), old().noise_variance)));
   } catch (const NumericalError&) {
-    return;
+    return false;
   }
   theta_ = theta;
+  return true;
 }
 
 /// A short lengthscale explains outliers of a sample, each by a bump of its own; it is only beside
@@ -361,13 +370,15 @@ void Update::forget_by_evidence() {
   // what there was is kept until the rows have decided.
   std::vector<Hyperparameters> thetas{theta_};
   const std::optional<State> old_before = own_old_;
+  const Curvature curvature_before = curvature_;
+  const Index fitted_before = fitted_rows_;
   const double weight_before = report_.past_weight;
   if (reservoir_is_due(weight_before < 1.0 && past.size() > 0)) {
     const State before = old();
     refit_to_reservoir();
     choose_past_weight();
     thetas.push_back(theta_);
-    if (std::min(report_.past_weight, weight_before) == 1.0) relearn_sample(before);
+    if (std::min(report_.past_weight, weight_before) == 1.0) replace_past_by_sample(before);
   }
   if (std::min(report_.past_weight, weight_before) == 1.0) return;
   const auto some = thinned(past.size(), kMostExactRows);
@@ -381,7 +392,10 @@ void Update::forget_by_evidence() {
   if (weight_before < 1.0 && thetas.size() > 1) {
     theta_ = thetas.front();
     own_old_ = old_before;
-    curvature_ = {};
+    curvature_ = curvature_before;
+    fitted_rows_ = fitted_before;
+    report_.refitted = false;
+    report_.fit = {};
     report_.found_kernel.clear();
     report_.past_weight = weight_before;
   }
@@ -441,7 +455,7 @@ void Update::choose_past_weight() {
 /// Puts what these rows say at θ in the place of the past, if that explains the batch better, each
 /// with the noise that suits it.
 void Update::relearn(const Reservoir& rows, double noise_factor) {
-  if (rows.size() == 0) return;
+  if (rows.size() == 0 || rows.weighted) return;
   const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const auto some = thinned(rows.size(), kMostExactRows);
   const Matrix X = rows.X(some, Eigen::all);
@@ -464,17 +478,17 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
 /// of what was made of all rows at earlier θ, if its rows speak for it by far: against the past as
 /// it was `before` the fit, and as it is now. The batch, which neither has learnt, must not speak
 /// against it.
-void Update::relearn_sample(const State& before) {
+void Update::replace_past_by_sample(const State& before) {
   const Reservoir& past = model_.reservoir;
-  if (!sample_points_ || past.size() == 0) return;
+  if (!sample_points_ || past.size() == 0 || past.weighted) return;
   try {
     OnlineBound bound(std::vector<const State*>{}, past.X, Sites(past.y));
     if (!bound.factorize(theta_.kernel, theta_.noise(), *sample_points_)) return;
-    State sample =
-        ample::prune(bound.absorb(), {.nats = kNatsARowToPrune * static_cast<double>(past.size()),
-                                      .points = 1,
-                                      .most = options_.selection.most_points()})
-            .state;
+    const double nats = kNatsARowToPrune * static_cast<double>(past.size());
+    State sample = ample::prune(bound.absorb(), {.nats = options_.prune > 0.0 ? nats : 0.0,
+                                                 .points = 1,
+                                                 .most = options_.selection.most_points()})
+                       .state;
     const auto some = thinned(past.size(), kMostExactRows);
     const Matrix X = past.X(some, Eigen::all);
     const Vector y = past.y(some);

@@ -66,7 +66,7 @@ class Update {
   [[nodiscard]] Lengthscales lengthscales() const;
   [[nodiscard]] bool reservoir_is_due(bool in_doubt) const;
   void refit_to_reservoir();
-  void carry_to(const Hyperparameters& theta);
+  bool carry_to(const Hyperparameters& theta);
   void raise_noise();
   [[nodiscard]] bool may_relearn() const;
   void forget_by_age();
@@ -75,7 +75,7 @@ class Update {
   void drop_reservoir();
   [[nodiscard]] Rows rows_to_ask() const;
   void relearn(const Reservoir& rows, double noise_factor);
-  void relearn_sample(const State& before);
+  void replace_past_by_sample(const State& before);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
   void prune();
 
@@ -91,7 +91,7 @@ class Update {
   Hyperparameters theta_;         // θ_old, then θ
   std::optional<State> own_old_;  // the past, if it is not that of base_ as it stands
   Reservoir reservoir_;
-  std::optional<Matrix> sample_points_;  // that θ was fitted to the reservoir with
+  std::optional<Matrix> sample_points_;  // inducing points of the bound that θ was fitted to
   Selection selection_;
   Curvature curvature_;
   Index fitted_rows_;

@@ -500,6 +500,19 @@ TEST(Merge, ShardsHoldWhatThePilotFittedAndTheResultGoesOnLikeIt) {
   EXPECT_TRUE(merged.observe(more.X, more.y).refitted);
 }
 
+TEST(Merge, AKernelThatIsGivenIsNotLookedForAgain) {
+  std::vector<ContinualGP> shards(2);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const Batch rows = random_batch(80, 2, 10 + i);
+    shards[i].observe(rows.X, rows.y);
+  }
+  MergeOptions options;
+  options.like = ContinualGPOptions::out_of_the_box();
+  EXPECT_TRUE(merge(shards, options).model.checkpoint()->options.find_kernel);  // control
+  options.kernel = SquaredExponential{.lengthscale = 2.0};
+  EXPECT_FALSE(merge(shards, options).model.checkpoint()->options.find_kernel);
+}
+
 // --- Refusals ----------------------------------------------------------------------------------
 
 TEST(Merge, SaysWhichModelsDifferAndInWhat) {

@@ -56,6 +56,17 @@ BatchReport learn(ContinualGP& gp, const Batch& rows, Index size) {
   return last;
 }
 
+/// Learns the rows in batches of `size`; at how many of them the past was learnt again.
+Index count_relearnt(ContinualGP& gp, const Batch& rows, Index size) {
+  Index times = 0;
+  for (Index first = 0; first < rows.X.rows(); first += size) {
+    const Index n = std::min(size, rows.X.rows() - first);
+    const BatchReport r = gp.observe(rows.X.middleRows(first, n), rows.y.segment(first, n));
+    times += r.relearnt ? 1 : 0;
+  }
+  return times;
+}
+
 TEST(OutOfTheBox, LearnsWithoutSettings) {
   const Batch train = table(700, 1);
   const Batch test = table(400, 2);
@@ -164,26 +175,59 @@ TEST(OutOfTheBox, FindsWhichInputsMatter) {
   }
 }
 
+/// Rows with the first input in a range. Beyond a corner of it the third input matters too.
+Batch rippled(Random& random, Index N, double first_from, double first_to, double noise) {
+  Batch b{random.uniform(N, 3, -1.0, 1.0), Vector(N)};
+  b.X.col(0) = random.uniform(N, 1, first_from, first_to);
+  for (Index i = 0; i < N; ++i) {
+    const double ripple = b.X(i, 0) > -0.8 ? 0.3 * std::sin(8.0 * b.X(i, 2)) : 0.0;
+    b.y[i] = std::exp(1.2 * b.X(i, 0)) * (1.0 + 0.5 * std::sin(3.0 * b.X(i, 1))) + ripple +
+             noise * random.normal();
+  }
+  return b;
+}
+
 TEST(OutOfTheBox, AnInputThatMattersOnlyOutsideTheFirstCornerIsFound) {
   constexpr double kNoise = 0.05;
   Random random(11);
   const auto rows = [&](Index N, double first_from, double first_to) {
-    Batch b{random.uniform(N, 3, -1.0, 1.0), Vector(N)};
-    b.X.col(0) = random.uniform(N, 1, first_from, first_to);
-    for (Index i = 0; i < N; ++i) {
-      const double ripple = b.X(i, 0) > -0.8 ? 0.3 * std::sin(8.0 * b.X(i, 2)) : 0.0;
-      b.y[i] = std::exp(1.2 * b.X(i, 0)) * (1.0 + 0.5 * std::sin(3.0 * b.X(i, 1))) + ripple +
-               kNoise * random.normal();
-    }
-    return b;
+    return rippled(random, N, first_from, first_to, kNoise);
   };
   ContinualGP gp(ContinualGPOptions::out_of_the_box());
   learn(gp, rows(1200, -1.0, -0.9), 400);
-  learn(gp, rows(2400, -1.0, 1.0), 400);
+  // Under the new kernel the sample of the past tells more than what was made of it under the old.
+  EXPECT_GT(count_relearnt(gp, rows(2400, -1.0, 1.0), 400), 0);
   const Batch test = rows(500, -0.7, 1.0);
   const Prediction p = gp.predict(test.X, Target::observation);
   EXPECT_LT(rmse(test.y, p.mean), 1.5 * kNoise);  // the ripple alone is 0.2
   EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.04);
+}
+
+// The sample of the past, which has no weights, does not take the place of what was made of rows
+// that had some.
+TEST(OutOfTheBox, APastOfRowsWithWeightsIsNotLearntAgain) {
+  Random random(11);
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  const Batch corner = rippled(random, 1200, -1.0, -0.9, 0.05);
+  learn(gp, {corner.X.topRows(800), corner.y.head(800)}, 400);
+  gp.observe(corner.X.bottomRows(400), corner.y.tail(400),
+             {.weights = Vector::LinSpaced(400, 0.8, 1.2)});
+  gp = from_bytes(to_bytes(gp));
+  const Batch all = rippled(random, 2400, -1.0, 1.0, 0.05);
+  EXPECT_EQ(count_relearnt(gp, all, 400), 0);
+}
+
+TEST(OutOfTheBox, WeightsOfOneAreNone) {
+  const Batch rows = table(150, 17);
+  const Matrix X = table(20, 18).X;
+  ContinualGP plain(small_options());
+  ContinualGP weighted(small_options());
+  for (Index first = 0; first < 150; first += 50) {  // in the warm-up and after it
+    plain.observe(rows.X.middleRows(first, 50), rows.y.segment(first, 50));
+    weighted.observe(rows.X.middleRows(first, 50), rows.y.segment(first, 50),
+                     {.weights = Vector::Ones(50)});
+    EXPECT_EQ(plain.predict(X).mean, weighted.predict(X).mean) << first;
+  }
 }
 
 // From lengthscales of the whole record its waves look like noise.
@@ -241,6 +285,15 @@ TEST(OutOfTheBox, RowsHeldInTheWarmUpAreFitted) {
     mean_coverage += coverage(test.y, p, 0.95) / kTables;
   }
   EXPECT_NEAR(mean_coverage, 0.95, 0.03);
+}
+
+TEST(OutOfTheBox, ConstantTargetsAreNotFittedToInTheWarmUp) {
+  ContinualGPOptions options = ContinualGPOptions::out_of_the_box();
+  ContinualGP gp(options);
+  gp.observe(table(45, 24).X, Vector::Constant(45, 3.0));
+  EXPECT_EQ(gp.noise_variance(), options.start.noise());
+  gp.observe(table(1, 25).X, Vector::Constant(1, 4.0));  // control
+  EXPECT_NE(gp.noise_variance(), options.start.noise());
 }
 
 // All inputs matter alike, so one lengthscale foresees as well as three, and only who asks gets

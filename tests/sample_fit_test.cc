@@ -161,5 +161,19 @@ TEST(BetterKernel, IsFoundWhereTheFirstRowsHadNotShownAll) {
   EXPECT_FALSE(find_better_kernel(better->theta, table.X, table.y, {}));
 }
 
+// Shorter lengthscales come last. They have to come nearer to the targets than what was found
+// before them, not than themselves.
+TEST(BetterKernel, MayBeShorterThanOneThatIsBetterToo) {
+  Random random(6);
+  Table table{random.uniform(1000, 1, -1.7, 1.7), Vector(1000)};
+  const auto x = table.X.col(0).array();
+  table.y = x + (7.0 * x).sin() + 0.7 * (80.0 * x).sin() + 0.1 * random.normal(1000).array();
+  const Hyperparameters smooth{SquaredExponential{.lengthscale = Positive(4.0).within(3.0, 100.0)}};
+  const auto better = find_better_kernel(smooth, table.X, table.y, {});
+  ASSERT_TRUE(better);
+  EXPECT_LT(better->theta.kernel.parameters()[1].value, 0.1) << better->comparison;
+  EXPECT_LT(better->theta.noise(), 0.02) << better->comparison;
+}
+
 }  // namespace
 }  // namespace ample

@@ -72,9 +72,9 @@ struct ContinualGPOptions {
   /// Rows from one refit to the next, for streams of small batches: until so many have come, each
   /// batch is learnt at once with the hyperparameters held. Then all of them are learnt anew, as
   /// one batch, from the model before the first of them; so the cut into batches hardly matters.
-  /// Rows that the model cannot have foreseen do not wait (BatchReport::p_value), and while all
-  /// rows are kept (`reservoir`) half as many again are enough. 0: every batch is complete in
-  /// itself.
+  /// Rows that the model cannot have foreseen do not wait (BatchReport::p_value), and while a
+  /// model is young (fewer than 1000 rows, all of them kept in its `reservoir`) half as many again
+  /// are enough. 0: every batch is complete in itself.
   Index refit_rows = 0;
 
   /// Seconds on the clock from one refit to the next, for streams that are slow: when they have
@@ -128,7 +128,7 @@ struct ContinualGPOptions {
 /// What comes with one batch besides its rows.
 struct ObserveOptions {
   /// One positive number for each row: a row of weight 2 counts as two rows, or as one that was
-  /// measured with half the noise variance. Empty: all rows alike.
+  /// measured with half the noise variance. Empty, or all of them 1: all rows alike.
   Vector weights = {};
 
   /// The time of the latest of these rows, in any units, for a model that forgets by time.

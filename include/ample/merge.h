@@ -32,7 +32,8 @@ namespace ample {
 /// How models are merged. "The largest" is the one that has seen most rows.
 struct MergeOptions {
   /// θ of the merged model, or where its fit starts; what is not given is the largest model's. A
-  /// kernel that is given may be of any form, and so may then those of the models.
+  /// kernel that is given may be of any form, and so may then those of the models; it is not looked
+  /// for again later, whatever `like` says.
   std::optional<Kernel> kernel = {};
   std::optional<PositiveNumber> noise_variance = {};
 
@@ -117,9 +118,9 @@ struct Merged {
 /// largest and goes on learning. Batches, target statistics and reservoirs are joined too.
 ///
 /// A model that has seen nothing changes nothing. One that still holds all its rows (it warms up,
-/// or keeps rows and has seen fewer than 1000) gives them, and the merged model learns them with θ
-/// held, whatever their scaling was. Rows that wait for a refit stay learnt as they are, and wait
-/// no longer.
+/// or keeps rows and has seen fewer than 1000, or than it keeps) gives them, and the merged model
+/// learns them with θ held, whatever their scaling was. Rows that wait for a refit stay learnt as
+/// they are, and wait no longer.
 ///
 /// Models that forget by time count as of their own latest row, so they should have been fed up to
 /// about the same time.

@@ -19,6 +19,9 @@ struct Reservoir {
   Index seen = 0;       // rows that were offered
   Index fitted = 0;     // `seen` when hyperparameters were last fitted to it
   double weight = 0.0;  // what the rows offered count in all: `seen` if none is forgotten
+  // Whether rows came with weights: those are not kept, so what was made of the rows cannot be made
+  // again.
+  bool weighted = false;
 
   [[nodiscard]] Index size() const { return X.rows(); }
 
