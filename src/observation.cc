@@ -119,6 +119,7 @@ void add_first_part(const BatchReport& first, BatchReport& report) {
   if (report.forgot.empty()) report.forgot = first.forgot;
   report.refitted = report.refitted || first.refitted;
   report.relearnt = report.relearnt || first.relearnt;
+  report.outliers += first.outliers;
   if (report.found_kernel.empty()) report.found_kernel = first.found_kernel;
   report.seconds_select += first.seconds_select;
   report.seconds_fit += first.seconds_fit;
@@ -397,6 +398,7 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
   if (!density_ && rows.base && rows.base == before_.predictor) density_ = update.density();
   update.absorb(true);
   BatchReport report = update.report(before_.batches + 1, X_.rows());
+  if (!density_ && report.outliers > 0) foresee();
   // All of its points are chosen anew.
   if (!rows.base && model.predictor) report.inducing_removed += model.predictor->size();
   if (changed) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "ample/posterior.h"
@@ -18,27 +18,44 @@ constexpr double kKnown = 0.5;
 // Deviations beyond which a row is an outlier.
 constexpr double kFar = 10.0;
 
-// The share of all rows that outliers may be: of more it is the model that is wrong.
+// The share of all rows that outliers may be: of more it is the model that is wrong. One may be
+// where the others are enough to tell.
 constexpr double kFewOutliers = 0.01;
+constexpr Index kEnoughForOne = 20;
+
+/// How many deviations each row is off where the state knows something, and by more than `least`; 0
+/// elsewhere. Nothing if none is an outlier.
+std::optional<Vector> deviations_with_outliers(const State& state, const MatrixRef& X,
+                                               const VectorRef& y, double least) {
+  AMPLE_ASSERT(X.rows() == y.size());
+  if (y.size() < kEnoughForOne) return std::nullopt;
+  const Prediction f = Posterior(state).predict(X);
+  const Vector prior = state.kernel.diagonal(X);
+  const Eigen::ArrayXd distance = (y - f.mean).array().abs();
+  const auto counts = f.variance.array() < kKnown * prior.array() && distance > least;
+  const auto deviation = (f.variance.array() + state.noise_variance).sqrt();
+  Vector off = counts.select(distance / deviation, 0.0);
+  const auto outliers = (off.array() > kFar).count();
+  const double most = std::max(1.0, kFewOutliers * static_cast<double>(y.size()));
+  if (outliers == 0 || static_cast<double>(outliers) > most) return std::nullopt;
+  return off;
+}
 
 }  // namespace
 
-std::vector<Index> without_outliers(const State& state, const MatrixRef& X, const VectorRef& y) {
-  AMPLE_ASSERT(X.rows() == y.size());
-  std::vector<Index> all(static_cast<std::size_t>(y.size()));
-  std::iota(all.begin(), all.end(), 0);
-  if (y.size() == 0) return all;
-  const Prediction f = Posterior(state).predict(X);
-  const Vector k = state.kernel.diagonal(X);
-  const auto is_outlier = [&](Index i) {
-    const double variance = f.variance[i] + state.noise_variance;
-    const double off = y[i] - f.mean[i];
-    return f.variance[i] < kKnown * k[i] && off * off > kFar * kFar * variance;
-  };
-  std::vector<Index> rest;
-  std::ranges::remove_copy_if(all, std::back_inserter(rest), is_outlier);
-  const auto outliers = static_cast<double>(all.size() - rest.size());
-  return outliers <= kFewOutliers * static_cast<double>(all.size()) ? rest : all;
+std::vector<Index> without_outliers(const State& state, const MatrixRef& X, const VectorRef& y,
+                                    double least) {
+  std::vector<Index> rows(static_cast<std::size_t>(y.size()));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (const std::optional<Vector> off = deviations_with_outliers(state, X, y, least)) {
+    std::erase_if(rows, [&](Index i) { return (*off)[i] > kFar; });
+  }
+  return rows;
+}
+
+Vector outlier_weights(const State& state, const MatrixRef& X, const VectorRef& y, double least) {
+  const std::optional<Vector> off = deviations_with_outliers(state, X, y, least);
+  return off ? Vector(kFar / off->array().max(kFar)) : Vector();
 }
 
 double residual_noise(const State& state, const MatrixRef& X, const VectorRef& y, double least) {

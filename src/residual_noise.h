@@ -15,9 +15,17 @@ namespace ample {
 [[nodiscard]] double residual_noise(const State& state, const MatrixRef& X, const VectorRef& y,
                                     double least);
 
-/// The rows [≤ N] that are no outliers beside the state, ten of their deviations off where it knows
-/// something; all of them if more than one in a hundred are. O(N M²).
+/// Outliers are rows that are more than ten of their deviations off what a state predicts where it
+/// knows something, and off by more than `least`, as long as they are few: one, or one in a
+/// hundred. If there are more, it is the state that is wrong, and none of them is one. O(N M²).
+
+/// The rows [≤ N] that are none.
 [[nodiscard]] std::vector<Index> without_outliers(const State& state, const MatrixRef& X,
-                                                  const VectorRef& y);
+                                                  const VectorRef& y, double least = 0.0);
+
+/// What each row should count [N]: 1, and an outlier so much that it pulls no more than if it were
+/// ten deviations off. Empty if there are none.
+[[nodiscard]] Vector outlier_weights(const State& state, const MatrixRef& X, const VectorRef& y,
+                                     double least);
 
 }  // namespace ample

@@ -189,7 +189,7 @@ class KernelSearch {
     // From there an input that matters over shorter distances may be taken for noise.
     const Shape third = scaled(spread, 1.0 / 3.0);
     try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
-    try_shorter(*family, spread, as_it_was, 0.0);
+    try_shorter(*family, spread, as_it_was, best_ ? margin_per_row(kNatsForRoughness) : 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -207,6 +207,11 @@ class KernelSearch {
       if (lengthscales_ == Lengthscales::each) consider_noise();  // what is to be beaten
       try_from(Family::squared_exponential, "se, a lengthscale each", shape_of(one.kernel, D),
                one.noise(), 60, 0.0);
+    }
+    // Of many inputs, one lengthscale for all cannot show the one that matters.
+    if (!best_ && D > 1) {
+      try_from(Family::squared_exponential, "se, a lengthscale each",
+               {1.0, std::vector<double>(static_cast<std::size_t>(D), root)}, 0.1, 60, 0.0);
     }
     // Of many inputs, what looks like noise from long lengthscales has too few rows yet for short
     // ones: found from these, the kernel of the naval plants is a poor one for good.

@@ -73,6 +73,9 @@ constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 // σ²_old/σ² below which the noise is not what it was taken for.
 constexpr double kOtherNoise = 0.5;
 
+// How many deviations of all targets so far a wild one is off.
+constexpr double kWild = 5.0;
+
 // From here on the past is dropped with its reservoir.
 constexpr double kNextToNothing = 0.01;
 
@@ -236,6 +239,7 @@ void Update::replay(bool intervals_fail) {
   const bool is_doubted =
       report_.relearnt || report_.forgot == to_string(Forgetting::Rule::adaptive);
   if (base_ && report_.refitted && !is_doubted) raise_noise();
+  if (may_relearn() && !is_doubted) bound_outliers();
   report_.seconds_fit += watch.seconds();
 }
 
@@ -335,8 +339,13 @@ bool Update::carry_to(const Hyperparameters& theta) {
 void Update::raise_noise() {
   if (theta_.noise_variance.is_fixed) return;
   const double found = theta_.noise();
-  const double noise = std::min(residual_noise(old(), reservoir_.X, reservoir_.y, found),
-                                theta_.noise_variance.upper);
+  // A single wild row, which no longer bends the model, is not the noise of all.
+  const auto rows = without_outliers(old(), reservoir_.X, reservoir_.y, least_wild());
+  const bool has_one = std::ssize(rows) == reservoir_.size() - 1;
+  const double left =
+      has_one ? residual_noise(old(), reservoir_.X(rows, Eigen::all), reservoir_.y(rows), found)
+              : residual_noise(old(), reservoir_.X, reservoir_.y, found);
+  const double noise = std::min(left, theta_.noise_variance.upper);
   if (noise <= found) return;
   if (found < kOtherNoise * noise && may_relearn()) {
     relearn(model_.reservoir, noise / found);
@@ -348,6 +357,19 @@ void Update::raise_noise() {
   own_old_.emplace(
       temper(noisier, weight_at_noise(noise, before) / weight_at_noise(found, before)));
   theta_.noise_variance.value = noise;
+}
+
+/// How far off a wild target is at least. Where there is next to no noise, ten deviations are no
+/// more than the model may be wrong by.
+double Update::least_wild() const { return kWild * std::sqrt(base_targets_.variance()); }
+
+/// A wild target among rows that the model foresaw well would bend it, and what is bent finds all
+/// other rows wild. Where outliers stay, many together still have their way.
+void Update::bound_outliers() {
+  Vector weight = outlier_weights(old(), X_, sites_.target, least_wild());
+  if (weight.size() == 0) return;
+  report_.outliers = (weight.array() < 1.0).count();
+  sites_ = {sites_.target, std::move(weight)};
 }
 
 /// Whether the batch may say that the past is not what it was. The evidence of a tempered past does
@@ -458,8 +480,11 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
   if (rows.size() == 0 || rows.weighted) return;
   const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const auto some = thinned(rows.size(), kMostExactRows);
-  const Matrix X = rows.X(some, Eigen::all);
-  const Sites sites(Vector(rows.y(some)));
+  const Matrix some_X = rows.X(some, Eigen::all);
+  const Vector some_y = rows.y(some);
+  const auto sound = without_outliers(old(), some_X, some_y, least_wild());
+  const Matrix X = some_X(sound, Eigen::all);
+  const Sites sites(Vector(some_y(sound)));
   const Selection selection =
       options_.selection.select({nothing, X, sites, targets_, options_.seed});
   OnlineBound bound(nothing, X, sites_that_count(selection, nothing, X, sites));
@@ -482,7 +507,9 @@ void Update::replace_past_by_sample(const State& before) {
   const Reservoir& past = model_.reservoir;
   if (!sample_points_ || past.size() == 0 || past.weighted) return;
   try {
-    OnlineBound bound(std::vector<const State*>{}, past.X, Sites(past.y));
+    const auto sound = without_outliers(before, past.X, past.y, least_wild());
+    const Matrix sound_X = past.X(sound, Eigen::all);
+    OnlineBound bound(std::vector<const State*>{}, sound_X, Sites(Vector(past.y(sound))));
     if (!bound.factorize(theta_.kernel, theta_.noise(), *sample_points_)) return;
     const double nats = kNatsARowToPrune * static_cast<double>(past.size());
     State sample = ample::prune(bound.absorb(), {.nats = options_.prune > 0.0 ? nats : 0.0,
@@ -621,7 +648,8 @@ MinimizeOptions Update::fit_options(Index M) const {
 }
 
 std::optional<PredictiveDensity> Update::density() const {
-  return base_ && !own_old_ ? selection_.density : std::nullopt;
+  const bool is_of_these_rows = base_ && !own_old_ && report_.outliers == 0;
+  return is_of_these_rows ? selection_.density : std::nullopt;
 }
 
 BatchReport Update::report(Index batch, Index rows) const {

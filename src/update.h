@@ -68,6 +68,8 @@ class Update {
   void refit_to_reservoir();
   bool carry_to(const Hyperparameters& theta);
   void raise_noise();
+  [[nodiscard]] double least_wild() const;
+  void bound_outliers();
   [[nodiscard]] bool may_relearn() const;
   void forget_by_age();
   void forget_by_evidence();

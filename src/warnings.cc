@@ -31,6 +31,13 @@ void about_size(const BatchReport& report, std::vector<std::string>& out) {
   }
 }
 
+void about_outliers(const BatchReport& report, std::vector<std::string>& out) {
+  if (report.outliers == 0) return;
+  out.push_back(fmt::format(
+      "{} of the rows {} far off, by more than ten deviations, and {} for less", report.outliers,
+      report.outliers == 1 ? "is" : "are", report.outliers == 1 ? "counts" : "count"));
+}
+
 void about_bounds(const Hyperparameters& theta, const BatchReport& report,
                   std::vector<std::string>& out) {
   if (!report.refitted) return;
@@ -123,6 +130,7 @@ std::vector<std::string> warnings(const ContinualGP::Checkpoint& before, const B
                                   const ContinualGP::Pending& rows) {
   std::vector<std::string> out;
   about_size(report, out);
+  about_outliers(report, out);
   about_bounds(before.options.start, report, out);
   if (!rows.base) about_scaling(rows, out);
   if (report.refitted) about_units(before.reservoir, out);

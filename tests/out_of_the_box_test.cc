@@ -187,6 +187,22 @@ Batch rippled(Random& random, Index N, double first_from, double first_to, doubl
   return b;
 }
 
+// With one lengthscale for all inputs this is noise.
+TEST(OutOfTheBox, OneInputOfManyIsFound) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Random random(seed);
+    const auto rows = [&](Index N) {
+      Batch b{random.normal(N, 35), Vector(N)};
+      b.y = (2.0 * b.X.col(0)).array().sin() + 0.1 * random.normal(N).array();
+      return b;
+    };
+    ContinualGP gp(ContinualGPOptions::out_of_the_box());
+    learn(gp, rows(400), 400);
+    const Batch test = rows(300);
+    EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.2) << seed;
+  }
+}
+
 TEST(OutOfTheBox, AnInputThatMattersOnlyOutsideTheFirstCornerIsFound) {
   constexpr double kNoise = 0.05;
   Random random(11);
@@ -385,6 +401,53 @@ TEST(OutOfTheBox, AWildTargetIsNoNoise) {
     EXPECT_LT(deviation_after(row, 100.0, 0.1), 1.6 * as_it_is) << row;
   }
   EXPECT_GT(deviation_after(0, 0.0, 0.5), 2.5 * as_it_is);
+}
+
+// A missing value that somebody wrote as -999, past the rows that are learnt anew each time.
+TEST(OutOfTheBox, OneWildRowDoesNotBendTheModel) {
+  Random random(41);
+  const auto rows = [&](Index N, Index D) {
+    Batch b{random.uniform(N, D, -3.0, 3.0), Vector(N)};
+    for (Index i = 0; i < N; ++i) {
+      b.y[i] = std::sin(2.0 * b.X(i, 0)) + 0.5 * b.X(i, D - 1) + 0.1 * random.normal();
+    }
+    return b;
+  };
+  for (const Index D : {1, 2}) {
+    for (const double wild : {-999.0, 1e5}) {
+      ContinualGP gp(ContinualGPOptions::out_of_the_box());
+      learn(gp, rows(1000, D), 500);
+      Batch bad = rows(500, D);
+      bad.y[400] = wild;
+      const BatchReport r = gp.observe(bad.X, bad.y);
+      EXPECT_EQ(r.outliers, 1);
+      EXPECT_TRUE(std::ranges::any_of(r.warnings, [](const std::string& w) {
+        return w == "1 of the rows is far off, by more than ten deviations, and counts for less";
+      }));
+      const Batch test = rows(500, D);
+      EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.13) << D << ", " << wild;
+      learn(gp, rows(1500, D), 500);  // with a refit to a sample that has the row
+      EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.11) << D << ", " << wild;
+    }
+  }
+}
+
+// Rows of one place that agree with each other are no outliers, however few.
+TEST(OutOfTheBox, ARarePlaceMayChange) {
+  Random random(42);
+  const auto rows = [&](double there) {
+    Batch b{random.uniform(500, 1, -3.0, 3.0), Vector(500)};
+    for (Index i = 0; i < 500; ++i) {
+      const bool far_away = i % 100 == 50;
+      if (far_away) b.X(i, 0) = 10.0;
+      b.y[i] = (far_away ? there : std::sin(b.X(i, 0))) + 0.1 * random.normal();
+    }
+    return b;
+  };
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  for (int b = 0; b < 3; ++b) learn(gp, rows(0.0), 500);
+  for (int b = 0; b < 2; ++b) learn(gp, rows(4.0), 500);
+  EXPECT_NEAR(gp.predict(Matrix::Constant(1, 1, 10.0)).mean[0], 4.0, 0.2);
 }
 
 // In a stream sorted by what the noise grows with, σ² of the rows up to the last regular refit is

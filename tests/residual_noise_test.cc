@@ -93,6 +93,26 @@ TEST(WithoutOutliers, LeavesOutAFewAndNoMore) {
   EXPECT_EQ(without_outliers(state, Matrix(0, 1), Vector()).size(), 0);
 }
 
+TEST(OutlierWeights, BoundWhatAFewCanDoAndLetManyHaveTheirWay) {
+  const State state = learnt();
+  Random random(8);
+  const Matrix X = random.uniform(100, 1, -3.0, 3.0);
+  Vector y = sines(X, 0.1, random);
+  EXPECT_EQ(outlier_weights(state, X, y, 2.0).size(), 0);
+  y[30] = -999.0;
+  const Vector weight = outlier_weights(state, X, y, 2.0);
+  ASSERT_EQ(weight.size(), 100);
+  EXPECT_EQ((weight.array() == 1.0).count(), 99);
+  // What pulls is weight times distance: as much as at ten deviations of a little over 0.1.
+  EXPECT_NEAR(weight[30] * 999.0, 1.0, 0.1);
+  EXPECT_EQ(outlier_weights(state, X.topRows(19), y.head(19), 2.0).size(), 0);
+  const auto twenty = Eigen::seq(20, 39);
+  EXPECT_EQ(outlier_weights(state, X(twenty, Eigen::all), y(twenty), 2.0).size(), 20);
+  EXPECT_EQ(outlier_weights(state, X, y, 2000.0).size(), 0);
+  y[31] = -999.0;
+  EXPECT_EQ(outlier_weights(state, X, y, 2.0).size(), 0);
+}
+
 TEST(ResidualNoise, IsNoLessThanAsked) {
   const State state = learnt();
   Random random(4);

@@ -39,12 +39,13 @@ struct BatchReport {
   double past_weight = 1.0;           // γ: what a row of the past counts from now on
   std::string forgot;                 // why γ < 1: "half-life" or "adaptive"
   bool relearnt = false;              // the past was learnt anew from the reservoir
-  double pruned_nats = 0.0;           // what removing points after the batch cost
-  std::optional<double> lost_nats;    // gap + pruned_nats: what the batch lost in all. At unchanged
-                                      // hyperparameters, KL[model ‖ q*_n]
-  std::optional<double> coverage;     // share of the batch in its 95 % intervals, before it was
-                                      // learnt
-  std::string found_kernel;           // the candidates compared, if a kernel was found
+  Index outliers = 0;               // rows that count for less, being more than ten deviations off
+  double pruned_nats = 0.0;         // what removing points after the batch cost
+  std::optional<double> lost_nats;  // gap + pruned_nats: what the batch lost in all. At unchanged
+                                    // hyperparameters, KL[model ‖ q*_n]
+  std::optional<double> coverage;   // share of the batch in its 95 % intervals, before it was
+                                    // learnt
+  std::string found_kernel;         // the candidates compared, if a kernel was found
   std::vector<std::string> warnings;  // what a user should know; one sentence each
   bool refitted = false;
   MinimizeSummary fit;  // empty if not refitted
@@ -79,6 +80,7 @@ void for_each_report_field(Visitor&& visit) {
   visit("past_weight", &BatchReport::past_weight);
   visit("forgot", &BatchReport::forgot);
   visit("relearnt", &BatchReport::relearnt);
+  visit("outliers", &BatchReport::outliers);
   visit("pruned_nats", &BatchReport::pruned_nats);
   visit("lost_nats", &BatchReport::lost_nats);
   visit("coverage", &BatchReport::coverage);

@@ -344,6 +344,9 @@ class BatchReport:
     def relearnt(self) -> bool: ...
 
     @property
+    def outliers(self) -> int: ...
+
+    @property
     def pruned_nats(self) -> float: ...
 
     @property
