@@ -159,9 +159,10 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
       {"inputs", fmt::format("{}", model.dimension())},
   };
   if (!columns.names.empty()) {
-    const auto target = columns.names.end() - 1;
+    const auto target = columns.names.begin() + model.dimension();
     pairs.back().second += fmt::format(": {}", fmt::join(columns.names.begin(), target, ", "));
     pairs.emplace_back("target", *target);
+    if (target + 1 != columns.names.end()) pairs.emplace_back("time", target[1]);
   }
   pairs.emplace_back("kernel", model.kernel().to_string());
   for (const Parameter& p : checkpoint.theta.parameters()) {
@@ -171,6 +172,8 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
   }
   pairs.emplace_back("selection", selection);
   pairs.emplace_back("refit", options.refit_every == 0 ? "never"
+                              : options.refit_rows > 0
+                                  ? fmt::format("after {} rows, or a surprise", options.refit_rows)
                               : options.refit_every == 1
                                   ? "after every batch"
                                   : fmt::format("every {} batches", options.refit_every));
@@ -184,7 +187,8 @@ void print_model_table(const Snapshot& snapshot, const Columns& columns, std::ui
                                                   scaling.input_mean[d], scaling.input_scale[d]));
     }
     pairs.emplace_back(
-        "  " + (columns.names.empty() ? "target" : columns.names.back()),
+        "  " + (columns.names.empty() ? "target"
+                                      : columns.names[static_cast<std::size_t>(model.dimension())]),
         fmt::format("mean {:.6g}, scale {:.6g}", scaling.target_mean, scaling.target_scale));
   }
   print_pairs(pairs);

@@ -759,9 +759,11 @@ def draw_front(axes, rules, data, metric):
         axes.set_yscale("log")
         plain(axes.yaxis)
     left, right = axes.get_xlim()
-    if right < 5 * left:  # room for two labels
-        left, right = axes.set_xlim(left / 2, right * 2)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if right < 100 * left else (1,)))
+    if right < 10 * left:  # room for two labels
+        left, right = axes.set_xlim(left / 1.5, right * 1.5)
+    # Not LogLocator, which counts in steps of 100 where only one of its own ticks would be seen.
+    ticks = [digit * 10**power for power in range(5) for digit in (1, 3)]
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if left <= tick <= right]))
     axes.xaxis.set_minor_locator(NullLocator())
     plain(axes.xaxis)
 

@@ -344,6 +344,11 @@ Learnt Observation::learn_held(Pending rows) const {
   held.report.kernel = state.kernel.to_string();
   held.report.noise_variance = state.noise_variance;
   held.report.jitter = state.jitter;
+  const Pending& all = held.model.pending;
+  // Enough rows to begin with, but for that.
+  if (all.X.rows() >= options_.warm_up && is_constant(all.y)) {
+    held.report.warnings.emplace_back("the target is constant so far");
+  }
   return held;
 }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -716,6 +717,10 @@ TEST_F(Cli, TimeIsAColumn) {
   EXPECT_EQ(json::parse(lines[1]).at("forgot"), "half-life");
   EXPECT_EQ(json::parse(lines[1]).at("residuals").size(), 100U);
   EXPECT_EQ(json::parse(succeed({"inspect", "m.ample", "--json"})).at("dimension"), 2);
+  const std::string said = succeed({"inspect", "m.ample"});
+  EXPECT_TRUE(std::regex_search(said, std::regex("inputs +2: x1, x2\n"))) << said;
+  EXPECT_TRUE(std::regex_search(said, std::regex("target +y\n"))) << said;
+  EXPECT_TRUE(std::regex_search(said, std::regex("time +t\n"))) << said;
   // An update finds it again, by name; predictions do without.
   store("later.csv", "y,t,x2,x1\n10,1240,0.5,0.5\n");
   succeed({"update", "m.ample", "later.csv", "--report", "u.jsonl"});

@@ -132,6 +132,15 @@ TEST(OutOfTheBox, AConstantBeginningProlongsTheWarmUp) {
   EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.25);
 }
 
+TEST(OutOfTheBox, AConstantTargetIsWarnedOfInTheWarmUp) {
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  const Matrix X = table(100, 26).X;
+  EXPECT_TRUE(gp.observe(X.topRows(99), Vector::Constant(99, 3.0)).warnings.empty());
+  const BatchReport r = gp.observe(X.bottomRows(1), Vector::Constant(1, 3.0));
+  ASSERT_EQ(r.warnings.size(), 1U);
+  EXPECT_EQ(r.warnings[0], "the target is constant so far");
+}
+
 TEST(OutOfTheBox, PureNoiseTakesNextToNothing) {
   for (const Index D : {1, 5, 20}) {
     Random random(static_cast<std::uint64_t>(D));
