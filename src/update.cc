@@ -366,10 +366,10 @@ double Update::least_wild() const { return kWild * std::sqrt(base_targets_.varia
 /// A wild target among rows that the model foresaw well would bend it, and what is bent finds all
 /// other rows wild. Where outliers stay, many together still have their way.
 void Update::bound_outliers() {
-  Vector weight = outlier_weights(old(), X_, sites_.target, least_wild());
+  const Vector weight = outlier_weights(old(), X_, sites_.target, least_wild());
   if (weight.size() == 0) return;
   report_.outliers = (weight.array() < 1.0).count();
-  sites_ = {sites_.target, std::move(weight)};
+  sites_ = {sites_.target, weight};
 }
 
 /// Whether the batch may say that the past is not what it was. The evidence of a tempered past does
