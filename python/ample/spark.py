@@ -38,8 +38,8 @@ _NODE = "node long, content binary"
 # Samples that are joined at once; each is small.
 _SAMPLES = 32
 
-# Tasks for each group of siblings. Spark gives groups to tasks by a hash, so with one for each some
-# would get several, and the others wait for them. Of an even number two groups would get one task.
+# Tasks for each group of siblings, where groups go to tasks by a hash: with one for each some would get
+# several, and the others wait for them. Of an even number two groups would get one task.
 _TASKS = 3
 
 
@@ -247,23 +247,34 @@ def _tree(leaves: Any, fan_in: int, join: Callable[[list[Any], bool], Any]) -> A
         nodes = [row.node for row in leaves.select("node").collect()]
         if not nodes:
             return None
-        level, width = leaves, max(nodes) + 1
+        width = max(nodes) + 1
+        level = leaves.coalesce(-(-width // fan_in))  # they are computed: a task hands on several
         while True:
             groups = -(-width // fan_in)
-            children = level.withColumn("parent", F.floor(F.col("node") / fan_in))
-            # Spark itself would put all groups, which are small in its eyes, into one task or two.
-            children = children.repartition(_TASKS * groups, "parent")
-            level, width = children.groupBy("parent").applyInPandas(_joiner(join, groups == 1), _NODE), groups
+            children = _spread(level.withColumn("parent", F.floor(F.col("node") / fan_in)), groups)
+            level, width = children.mapInPandas(_joiner(join, groups == 1), _NODE), groups
             if groups == 1:
                 return pickle.loads(level.first().content)
     finally:
         leaves.unpersist()
 
 
-def _joiner(join: Callable[[list[Any], bool], Any], last: bool) -> Callable[[Any], Any]:
-    def of_siblings(group: Any) -> Any:
-        siblings = group.sort_values("node")  # whatever order the shuffle made
-        contents = [pickle.loads(content) for content in siblings["content"]]
-        return _row(int(siblings["parent"].iloc[0]), join(contents, last))
+def _spread(children: Any, groups: int) -> Any:
+    """All siblings in one task, and each group of them in a task of its own if that can be had. Spark itself
+    would put all groups, which are small in its eyes, into one task or two."""
+    if hasattr(children, "repartitionById"):  # since Spark 4.1
+        return children.repartitionById(groups, F.col("parent").cast("int"))
+    return children.repartition(_TASKS * groups, "parent")
+
+
+def _joiner(join: Callable[[list[Any], bool], Any], last: bool) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Makes one row of each group of siblings in a task."""
+
+    def of_siblings(batches: Iterable[Any]) -> Iterator[Any]:
+        children = pandas.concat([pandas.DataFrame(columns=["node", "parent", "content"]), *batches])
+        for parent, siblings in children.groupby("parent"):
+            siblings = siblings.sort_values("node")  # whatever order the shuffle made
+            contents = [pickle.loads(content) for content in siblings["content"]]
+            yield _row(int(parent), join(contents, last))
 
     return of_siblings

@@ -106,6 +106,17 @@ def test_is_the_merge_of_its_partitions_in_any_tree_and_order(spark, pilot):
     assert not close(merged_here(parts[:-1], pilot), expected)  # a partition less is seen
 
 
+def test_before_spark_4_1_it_is_the_same(spark, pilot, monkeypatch):
+    frame = table(spark, cut(*field(350), 7))
+    expected, _ = ample.spark.fit(frame, "t", pilot=pilot, fan_in=2)
+    for kind in type(frame).__mro__:
+        if "repartitionById" in vars(kind):
+            monkeypatch.delattr(kind, "repartitionById")
+    assert not hasattr(frame, "repartitionById")
+    model, _ = ample.spark.fit(frame, "t", pilot=pilot, fan_in=2)
+    assert model.to_bytes() == expected.to_bytes()
+
+
 def test_a_lost_worker_changes_nothing(spark, pilot, tmp_path):
     lost = tmp_path / "lost"
     parts = cut(*field(400), 4)
