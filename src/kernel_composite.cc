@@ -44,6 +44,8 @@ std::string bracketed(const KernelNode& node, KernelNode::Binding at_least) {
 
 class Sum final : public Pair {
  public:
+  using Pair::a;
+  using Pair::b;
   using Pair::Pair;
 
   [[nodiscard]] NodePtr with_values(const double*& next) const override {
@@ -234,6 +236,11 @@ class Power final : public Single {
 }  // namespace
 
 NodePtr make_sum(NodePtr a, NodePtr b) { return std::make_shared<Sum>(std::move(a), std::move(b)); }
+
+std::pair<NodePtr, NodePtr> terms(const KernelNode& node) {
+  const auto* sum = dynamic_cast<const Sum*>(&node);
+  return sum != nullptr ? std::pair{sum->a(), sum->b()} : std::pair<NodePtr, NodePtr>{};
+}
 
 NodePtr make_product(NodePtr a, NodePtr b) {
   return std::make_shared<Product>(std::move(a), std::move(b));

@@ -50,6 +50,8 @@ class KernelNode {
 };
 
 NodePtr make_sum(NodePtr a, NodePtr b);
+/// What make_sum() was given; nulls if it did not make this node.
+std::pair<NodePtr, NodePtr> terms(const KernelNode& node);
 NodePtr make_product(NodePtr a, NodePtr b);
 NodePtr make_scaled(double scale, NodePtr k);
 NodePtr make_power(NodePtr k, int exponent);

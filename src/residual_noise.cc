@@ -8,6 +8,7 @@
 
 #include "ample/posterior.h"
 #include "check.h"
+#include "linalg.h"
 
 namespace ample {
 namespace {
@@ -17,6 +18,9 @@ constexpr double kKnown = 0.5;
 
 // Deviations beyond which a row is an outlier.
 constexpr double kFar = 10.0;
+
+// The share that a row's own target may have in what is predicted for it.
+constexpr double kMostOwn = 0.5;
 
 // The share of all rows that outliers may be: of more it is the model that is wrong. One may be
 // where the others are enough to tell.
@@ -41,6 +45,13 @@ std::optional<Vector> deviations_with_outliers(const State& state, const MatrixR
   return off;
 }
 
+/// The prior's variance at each row that the inducing points do not determine [N].
+Vector beyond_points(const State& state, const MatrixRef& X) {
+  Matrix Vt = state.kernel(X, state.Z);
+  solve_right(state.L, Op::transpose, Vt);
+  return (state.kernel.diagonal(X) - Vt.rowwise().squaredNorm()).cwiseMax(0.0);
+}
+
 }  // namespace
 
 std::vector<Index> without_outliers(const State& state, const MatrixRef& X, const VectorRef& y,
@@ -58,17 +69,29 @@ Vector outlier_weights(const State& state, const MatrixRef& X, const VectorRef& 
   return off ? Vector(kFar / off->array().max(kFar)) : Vector();
 }
 
-double residual_noise(const State& state, const MatrixRef& X, const VectorRef& y, double least) {
+double residual_noise(const State& state, const MatrixRef& X, const VectorRef& y, double least,
+                      Own own) {
   AMPLE_ASSERT(X.rows() == y.size() && least > 0.0);
   if (y.size() == 0) return least;
   const Prediction f = Posterior(state).predict(X);
   const Eigen::ArrayXd is_known =
       (f.variance.array() < kKnown * state.kernel.diagonal(X).array()).cast<double>();
-  const Eigen::ArrayXd squares = is_known * (y - f.mean).array().square();
+  Eigen::ArrayXd unknown = f.variance;
+  Eigen::ArrayXd squares = (y - f.mean).array().square();
+  if (own == Own::left_out) {
+    // Had a row not been learnt, the state would be 1/(1 − h) times as far off and as uncertain of
+    // what its points can know, h being the share of its own target in what is predicted for it.
+    const Eigen::ArrayXd beyond = beyond_points(state, X).array().min(unknown);
+    const Eigen::ArrayXd learnt = unknown - beyond;
+    const Eigen::ArrayXd rest = 1.0 - (learnt / (state.noise_variance + beyond)).min(kMostOwn);
+    unknown = beyond + learnt / rest;
+    squares /= rest.square();
+  }
+  squares *= is_known;
   // The derivative of the log density by σ², of which the sign alone matters. No row counts for
   // more than one at kFar deviations: a single wild target of a thousand is not the noise of all.
   const auto wants_more = [&](double noise) {
-    const Eigen::ArrayXd variance = f.variance.array() + noise;
+    const Eigen::ArrayXd variance = unknown + noise;
     return ((squares / variance).min(kFar * kFar) - is_known).cwiseQuotient(variance).sum() > 0.0;
   };
   double low = least;

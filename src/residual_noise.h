@@ -8,12 +8,16 @@
 
 namespace ample {
 
+/// Whether a row's own target, which the state may have learnt, has a say in what it is compared
+/// to.
+enum class Own { included, left_out };
+
 /// σ² of the rows y [N] at X [N,D] under the state's predictions of f: the one that makes them most
 /// probable, N(y_n; m_n, v_n + σ²), each row by itself, and at least `least`. Rows that the model
 /// knows next to nothing about do not count: their offset is no noise. A row further off than ten
 /// deviations counts as if it were there. O(N M²).
 [[nodiscard]] double residual_noise(const State& state, const MatrixRef& X, const VectorRef& y,
-                                    double least);
+                                    double least, Own own);
 
 /// Outliers are rows that are more than ten of their deviations off what a state predicts where it
 /// knows something, and off by more than `least`, as long as they are few: one, or one in a

@@ -15,6 +15,7 @@
 #include "check.h"
 #include "evidence_fit.h"
 #include "foresight.h"
+#include "places.h"
 #include "thinned.h"
 
 namespace ample {
@@ -164,6 +165,7 @@ class KernelSearch {
   FoundKernel run() {
     consider_noise();
     try_all();
+    if (roughness_ == Roughness::any) try_places(margin_per_row(kNatsForRoughness));
     if (!best_) return {noise_only(), text_};
     return {fitted_to_all(), text_};
   }
@@ -190,6 +192,7 @@ class KernelSearch {
     const Shape third = scaled(spread, 1.0 / 3.0);
     try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
     try_shorter(*family, spread, as_it_was, best_ ? margin_per_row(kNatsForRoughness) : 0.0);
+    try_places(best_ ? margin_per_row(kNatsForRoughness) : 0.0);
     if (!best_) return std::nullopt;
     return FoundKernel{fitted_to_all(), text_};
   }
@@ -264,6 +267,16 @@ class KernelSearch {
     if (D == 1) try_likeliest({0.01});  // of more inputs, the rows cannot be that close together
   }
 
+  /// A smooth function and a value for each place where rows share places. Without those, what rows
+  /// at the same inputs have in common is a rough function to the evidence, which says nothing of
+  /// other inputs.
+  void try_places(double margin) {
+    if (start_.noise_variance.is_fixed || !are_shared(X_train_)) return;
+    const Shape spread = shape_of_rows();
+    const Hyperparameters smooth = at(Family::squared_exponential, spread, 0.5 * spread.variance);
+    try_fit(with_free_places(smooth, 0.5), "with values of places", 60, margin);
+  }
+
   /// It must come nearer to the targets than the rival too: where noise has heavy tails, a function
   /// with a bump at every row is more probable than a good one, since it expects anything.
   void try_nearer(const Hyperparameters& start, const Hyperparameters& otherwise, double margin) {
@@ -304,7 +317,9 @@ class KernelSearch {
     // The evidence of noise has optima with lengthscales so short that every row is a function of
     // its own: those foresee nothing.
     const bool is_as_good = all.summary.usable() && score(all.theta) >= best_score_;
-    return is_as_good ? all.theta : best_->theta;
+    const Hyperparameters& theta = is_as_good ? all.theta : best_->theta;
+    const double share = place_share(theta);
+    return share > 0.0 ? with_places(without_places(theta), share) : theta;
   }
 
   [[nodiscard]] Shape shape_of_rows() const {

@@ -18,6 +18,7 @@
 #include "check.h"
 #include "fit.h"
 #include "foresight.h"
+#include "places.h"
 #include "residual_noise.h"
 #include "sample_fit.h"
 #include "start_search.h"
@@ -278,7 +279,12 @@ bool Update::reservoir_is_due(bool in_doubt) const {
 void Update::refit_to_reservoir() {
   const Index fitted_before = std::exchange(reservoir_.fitted, reservoir_.seen);
   report_.refitted = true;
-  if (base_ && options_.find_kernel && explains_nothing(theta_, X_)) {
+  double share = share_of_places();
+  const auto with_its_places = [&](const Hyperparameters& theta) {
+    return share > 0.0 ? with_places(without_places(theta), share) : theta;
+  };
+  const Hyperparameters known = options_.find_kernel ? without_places(theta_) : theta_;
+  if (base_ && options_.find_kernel && explains_nothing(known, X_)) {
     FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any,
                                   lengthscales(), should_stop_);
     if (!carry_to(now.theta)) return;
@@ -297,26 +303,52 @@ void Update::refit_to_reservoir() {
   if (base_) rows = without_outliers(old(), reservoir_.X, reservoir_.y);
   const Matrix X = reservoir_.X(rows, Eigen::all);
   const Vector y = reservoir_.y(rows);
-  Hyperparameters start = theta_;
+  Hyperparameters start = known;
   Curvature curvature = curvature_;
   std::string comparison;
   // Where the past cannot be learnt again, it would have to follow to a kernel that it was not made
   // for.
   if (options_.find_kernel && may_relearn() && has_doubled(fitted_before, reservoir_.seen)) {
-    if (auto better = find_better_kernel(theta_, X, y, should_stop_)) {
+    if (auto better = find_better_kernel(known, X, y, should_stop_)) {
       start = std::move(better->theta);
+      share = std::max(share, place_share(start));
       comparison = std::move(better->comparison);
       curvature = {};
     }
   }
-  SampleFit fitted = fit_to_sample(start, X, y, fit, curvature, should_stop_);
-  if (fitted.summary.usable() && carry_to(fitted.theta)) {
+  const bool had_places = known.kernel != theta_.kernel;
+  SampleFit fitted = fit_to_sample(with_its_places(start), X, y, fit, curvature, should_stop_);
+  if (fitted.summary.usable() && carry_to(with_its_places(fitted.theta))) {
     curvature_ = std::move(curvature);
     fitted_rows_ = fitted.rows;
+    if (!had_places && place_share(theta_) > 0.0) {
+      comparison += fmt::format("{}rows at the same inputs share {:.2g} of the noise",
+                                comparison.empty() ? "" : "; ", share);
+    }
     if (!comparison.empty()) report_.found_kernel = std::move(comparison);
     sample_points_ = std::move(fitted.Z);
   }
   report_.fit = std::move(fitted.summary);
+}
+
+/// The share of the noise that rows of the past have in common with others at the same inputs; 0
+/// while that is not worth points.
+double Update::share_of_places() const {
+  const double known_share = options_.find_kernel ? place_share(theta_) : 0.0;
+  const Reservoir& past = model_.reservoir;
+  if (!base_ || !options_.find_kernel || theta_.noise_variance.is_fixed || past.size() == 0 ||
+      past.weighted) {
+    return known_share;
+  }
+  const Hyperparameters known = without_places(theta_);
+  State function = old();
+  function.kernel = known.kernel;  // of f + p, what is known of f
+  const Vector residuals = past.y - Posterior(std::move(function)).mean(past.X);
+  const std::optional<Agreement> found = agreement(past.X, residuals, known.noise());
+  if (!found) return 0.0;
+  const bool is_theirs =
+      known_share > 0.0 || is_worth_points(*found, past.seen, options_.selection.most_points());
+  return is_theirs ? std::max(found->share, 0.0) : 0.0;
 }
 
 // Whether the past could be carried to θ; if not, θ_old stays.
@@ -342,9 +374,11 @@ void Update::raise_noise() {
   // A single wild row, which no longer bends the model, is not the noise of all.
   const auto rows = without_outliers(old(), reservoir_.X, reservoir_.y, least_wild());
   const bool has_one = std::ssize(rows) == reservoir_.size() - 1;
-  const double left =
-      has_one ? residual_noise(old(), reservoir_.X(rows, Eigen::all), reservoir_.y(rows), found)
-              : residual_noise(old(), reservoir_.X, reservoir_.y, found);
+  // Where each place has a value, what is predicted for a row is its own target in good part.
+  const Own own = place_share(theta_) > 0.0 ? Own::left_out : Own::included;
+  const double left = has_one ? residual_noise(old(), reservoir_.X(rows, Eigen::all),
+                                               reservoir_.y(rows), found, own)
+                              : residual_noise(old(), reservoir_.X, reservoir_.y, found, own);
   const double noise = std::min(left, theta_.noise_variance.upper);
   if (noise <= found) return;
   if (found < kOtherNoise * noise && may_relearn()) {
@@ -462,40 +496,70 @@ void Update::choose_past_weight() {
   if (!evidence) return;
   const double as_it_is = (*evidence)(1.0);
   // Each γ costs O(M³). As a function of γ the evidence has one maximum, as a rule: where half the
-  // weight explains the batch no better than all of it, no γ gains what forgetting takes.
-  if ((*evidence)(kHalf) <= as_it_is) return;
+  // weight explains the batch no better than all of it, no γ gains what forgetting takes, and where
+  // less explains it worse, still less does not explain it better.
+  const double at_half = (*evidence)(kHalf);
+  if (at_half <= as_it_is) return;
   double best = std::max(as_it_is, density_with_more_noise(old(), asked.X, asked.sites));
   best += nats_to_drop(asked.X.rows());
+  double before = kNoDensity;
   for (const double gamma : kPastWeights) {
-    if (const double value = (*evidence)(gamma); value > best) {
+    const double value = gamma == kHalf ? at_half : (*evidence)(gamma);
+    if (value < before) return;
+    before = value;
+    if (value > best) {
       best = value;
       report_.past_weight = gamma;
     }
   }
 }
 
+/// What a sample of so many rows says, without the points that are next to nothing to it.
+State Update::without_cheapest(const State& sample, Index rows) const {
+  const double nats = kNatsARowToPrune * static_cast<double>(rows);
+  return ample::prune(sample, {.nats = options_.prune > 0.0 ? nats : 0.0,
+                               .points = 1,
+                               .most = options_.selection.most_points()})
+      .state;
+}
+
+/// What these rows alone say at θ, with the points that a selection chooses. Where a full model
+/// will need most of them again, all at once take less time than one after the other.
+std::optional<State> Update::learnt_alone(const Matrix& X, const Vector& y) const {
+  const State nothing = State::empty(theta_.kernel, theta_.noise(), X.cols());
+  const Sites sites(y);
+  const auto learn = [&](const Sites& rows, const Matrix& Z) -> std::optional<State> {
+    OnlineBound bound(nothing, X, rows);
+    if (!bound.factorize(theta_.kernel, theta_.noise(), Z)) return std::nullopt;
+    return bound.absorb();
+  };
+  if (base_->size() >= options_.selection.most_points()) {
+    if (const auto all = learn(sites, X)) {
+      State most = without_cheapest(*all, X.rows());
+      if (2 * most.size() > X.rows()) return most;
+    }
+  }
+  const Selection selection =
+      options_.selection.select({nothing, X, sites, targets_, options_.seed});
+  return learn(sites_that_count(selection, nothing, X, sites), selection.Z);
+}
+
 /// Puts what these rows say at θ in the place of the past, if that explains the batch better, each
 /// with the noise that suits it.
 void Update::relearn(const Reservoir& rows, double noise_factor) {
   if (rows.size() == 0 || rows.weighted) return;
-  const State nothing = State::empty(theta_.kernel, theta_.noise(), X_.cols());
   const auto some = thinned(rows.size(), kMostExactRows);
   const Matrix some_X = rows.X(some, Eigen::all);
   const Vector some_y = rows.y(some);
   const auto sound = without_outliers(old(), some_X, some_y, least_wild());
-  const Matrix X = some_X(sound, Eigen::all);
-  const Sites sites(Vector(some_y(sound)));
-  const Selection selection =
-      options_.selection.select({nothing, X, sites, targets_, options_.seed});
-  OnlineBound bound(nothing, X, sites_that_count(selection, nothing, X, sites));
-  if (!bound.factorize(theta_.kernel, theta_.noise(), selection.Z)) return;
-  State again = bound.absorb();
+  std::optional<State> again = learnt_alone(some_X(sound, Eigen::all), some_y(sound));
+  if (!again) return;
   const Rows asked = rows_to_ask();
   const auto explained = [&](const State& by) {
     return density_with_more_noise(by, asked.X, asked.sites, noise_factor);
   };
-  if (explained(again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
-  own_old_.emplace(std::move(again));
+  if (explained(*again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
+  own_old_ = std::move(again);
   report_.relearnt = true;
 }
 
@@ -511,11 +575,7 @@ void Update::replace_past_by_sample(const State& before) {
     const Matrix sound_X = past.X(sound, Eigen::all);
     OnlineBound bound(std::vector<const State*>{}, sound_X, Sites(Vector(past.y(sound))));
     if (!bound.factorize(theta_.kernel, theta_.noise(), *sample_points_)) return;
-    const double nats = kNatsARowToPrune * static_cast<double>(past.size());
-    State sample = ample::prune(bound.absorb(), {.nats = options_.prune > 0.0 ? nats : 0.0,
-                                                 .points = 1,
-                                                 .most = options_.selection.most_points()})
-                       .state;
+    State sample = without_cheapest(bound.absorb(), past.size());
     const auto some = thinned(past.size(), kMostExactRows);
     const Matrix X = past.X(some, Eigen::all);
     const Vector y = past.y(some);

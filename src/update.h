@@ -68,6 +68,7 @@ class Update {
   void refit_to_reservoir();
   bool carry_to(const Hyperparameters& theta);
   void raise_noise();
+  [[nodiscard]] double share_of_places() const;
   [[nodiscard]] double least_wild() const;
   void bound_outliers();
   [[nodiscard]] bool may_relearn() const;
@@ -76,6 +77,8 @@ class Update {
   void choose_past_weight();
   void drop_reservoir();
   [[nodiscard]] Rows rows_to_ask() const;
+  [[nodiscard]] State without_cheapest(const State& sample, Index rows) const;
+  [[nodiscard]] std::optional<State> learnt_alone(const Matrix& X, const Vector& y) const;
   void relearn(const Reservoir& rows, double noise_factor);
   void replace_past_by_sample(const State& before);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;

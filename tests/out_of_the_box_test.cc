@@ -13,6 +13,7 @@
 #include "ample/metrics.h"
 #include "ample/reservoir.h"
 #include "ample/snapshot.h"
+#include "places.h"
 #include "support/random.h"
 #include "support/streams.h"
 
@@ -660,6 +661,93 @@ TEST(OutOfTheBox, AFullModelIsNotTooSure) {
   EXPECT_LE(gp.size(), 60);
   EXPECT_GT(coverage(test.y, p, 0.95), 0.85);
   EXPECT_LT(rmse(test.y, p.mean), 0.3);  // the deviation is 0.43
+}
+
+double smooth(const Matrix& X, Index i) { return std::sin(2.0 * X(i, 0)) + 0.5 * X(i, 1); }
+
+/// People by three inputs, which are the same every time one is asked, and what is each one's own.
+struct People {
+  Matrix X;
+  Vector level;
+};
+People people(Index count, double deviation, std::uint64_t seed) {
+  Random random(seed);
+  return {random.uniform(count, 3, -2.0, 2.0), deviation * random.normal(count)};
+}
+
+/// N answers of people asked at random, with a noise of 0.3.
+Batch answers(const People& people, Index N, std::uint64_t seed) {
+  Random random(seed);
+  Batch b{Matrix(N, 3), Vector(N)};
+  for (Index i = 0; i < N; ++i) {
+    const auto who =
+        static_cast<Index>(random.uniform(0.0, static_cast<double>(people.level.size())));
+    b.X.row(i) = people.X.row(who);
+    b.y[i] = smooth(b.X, i) + people.level[who] + 0.3 * random.normal();
+  }
+  return b;
+}
+
+ContinualGPOptions options_of_a_panel() {
+  ContinualGPOptions options = small_options();
+  options.refit_rows = 300;
+  options.reservoir = 900;
+  return options;
+}
+
+double place_share_of(const ContinualGP& gp, const BatchReport& last) {
+  return place_share({gp.kernel(), PositiveNumber(last.noise_variance)});
+}
+
+TEST(OutOfTheBox, PeopleAskedSeveralTimesHaveValuesOfTheirOwn) {
+  const People asked = people(250, 0.5, 42);
+  ContinualGP gp(options_of_a_panel());
+  const BatchReport last = learn(gp, answers(asked, 1800, 43), 300);
+  EXPECT_NEAR(place_share_of(gp, last), 0.25 / (0.25 + 0.09), 0.1) << gp.kernel().to_string();
+  const Batch again = answers(asked, 1000, 44);
+  const Prediction p = gp.predict(again.X, Target::observation);
+  EXPECT_LT(rmse(again.y, p.mean), 0.36);  // 0.3 at best, and 0.58 without these values
+  EXPECT_NEAR(coverage(again.y, p, 0.95), 0.95, 0.03);
+  // Of people who were never asked it knows the function alone.
+  const Batch others = answers(people(500, 0.5, 45), 1000, 46);
+  const Prediction q = gp.predict(others.X, Target::observation);
+  EXPECT_LT(rmse(others.y, q.mean), 0.65);
+  EXPECT_NEAR(coverage(others.y, q, 0.95), 0.95, 0.03);
+}
+
+TEST(OutOfTheBox, PeopleWhoAreAllAlikeHaveNone) {
+  ContinualGP gp(options_of_a_panel());
+  const BatchReport last = learn(gp, answers(people(250, 0.0, 47), 1800, 48), 300);
+  EXPECT_EQ(place_share_of(gp, last), 0.0) << gp.kernel().to_string();
+  EXPECT_LT(gp.size(), 60);
+}
+
+// What the rows of one day have in common is not of the hours at which they came.
+TEST(OutOfTheBox, WhatADayHasInCommonIsNotOfThePlaces) {
+  Random random(51);
+  Batch rows{Matrix(1800, 1), Vector(1800)};
+  for (Index i = 0; i < 1800; ++i) {
+    const double hour = static_cast<double>((i * 7) % 24);
+    rows.X(i, 0) = hour;
+    rows.y[i] = std::sin(hour / 4.0) + 0.3 * random.normal();
+  }
+  for (Index day = 0; day < 6; ++day)
+    rows.y.segment(300 * day, 300).array() += 0.5 * random.normal();
+  ContinualGPOptions options = options_of_a_panel();
+  options.forget = Forgetting::never();
+  ContinualGP gp(options);
+  EXPECT_EQ(place_share_of(gp, learn(gp, rows, 300)), 0.0) << gp.kernel().to_string();
+}
+
+TEST(OutOfTheBox, ValuesOfPlacesGoOnFromBytes) {
+  const Batch rows = answers(people(250, 0.5, 49), 1500, 50);
+  ContinualGP whole(options_of_a_panel());
+  EXPECT_GT(place_share_of(whole, learn(whole, rows, 300)), 0.0);
+  ContinualGP first(options_of_a_panel());
+  learn(first, {rows.X.topRows(1200), rows.y.head(1200)}, 300);
+  ContinualGP second = from_bytes(to_bytes(first));
+  learn(second, {rows.X.bottomRows(300), rows.y.tail(300)}, 300);
+  EXPECT_EQ(to_bytes(second), to_bytes(whole));
 }
 
 TEST(OutOfTheBox, PruningStaysWithinItsShare) {

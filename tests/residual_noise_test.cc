@@ -39,7 +39,8 @@ TEST(ResidualNoise, IsThatOfTheRows) {
   for (const double deviation : {0.1, 0.3, 2.0}) {
     const Matrix X = random.uniform(4000, 1, -3.0, 3.0);
     const Vector y = sines(X, deviation, random);
-    EXPECT_NEAR(residual_noise(state, X, y, 1e-4) / (deviation * deviation), 1.0, 0.06)
+    EXPECT_NEAR(residual_noise(state, X, y, 1e-4, Own::included) / (deviation * deviation), 1.0,
+                0.06)
         << deviation;
   }
 }
@@ -49,7 +50,7 @@ TEST(ResidualNoise, MakesTheRowsMostProbable) {
   Random random(3);
   const Matrix X = random.uniform(50, 1, -4.0, 4.0);  // beyond what is known too
   const Vector y = sines(X, 0.3, random);
-  const double noise = residual_noise(state, X, y, 1e-4);
+  const double noise = residual_noise(state, X, y, 1e-4, Own::included);
   const auto density = [&](double variance) {
     Prediction p = Posterior(state).predict(X);
     p.variance.array() += variance;
@@ -63,9 +64,9 @@ TEST(ResidualNoise, IsNotOfRowsThatTheModelKnowsNothingOf) {
   const State state = learnt();
   Random random(5);
   const Matrix far = random.uniform(100, 1, 30.0, 40.0);
-  EXPECT_EQ(residual_noise(state, far, Vector::Constant(100, 50.0), 0.5), 0.5);
+  EXPECT_EQ(residual_noise(state, far, Vector::Constant(100, 50.0), 0.5, Own::included), 0.5);
   const State nothing = State::empty(SquaredExponential{}, 0.01, 1);
-  EXPECT_EQ(residual_noise(nothing, far, Vector::Constant(100, 50.0), 0.5), 0.5);
+  EXPECT_EQ(residual_noise(nothing, far, Vector::Constant(100, 50.0), 0.5, Own::included), 0.5);
 }
 
 TEST(ResidualNoise, OneWildTargetIsNotTheNoiseOfAll) {
@@ -73,9 +74,9 @@ TEST(ResidualNoise, OneWildTargetIsNotTheNoiseOfAll) {
   Random random(6);
   const Matrix X = random.uniform(1000, 1, -3.0, 3.0);
   Vector y = sines(X, 0.3, random);
-  const double noise = residual_noise(state, X, y, 1e-4);
+  const double noise = residual_noise(state, X, y, 1e-4, Own::included);
   y[500] = 1e6;
-  EXPECT_LT(residual_noise(state, X, y, 1e-4), 1.3 * noise);
+  EXPECT_LT(residual_noise(state, X, y, 1e-4, Own::included), 1.3 * noise);
 }
 
 TEST(WithoutOutliers, LeavesOutAFewAndNoMore) {
@@ -113,12 +114,84 @@ TEST(OutlierWeights, BoundWhatAFewCanDoAndLetManyHaveTheirWay) {
   EXPECT_EQ(outlier_weights(state, X, y, 2.0).size(), 0);
 }
 
+/// Places with one to four rows each, and the value of each place beside a function.
+struct Panel {
+  Kernel kernel = SquaredExponential{} + SquaredExponential{.variance = 0.3, .lengthscale = 1e-3};
+  Matrix X;
+  Vector y;
+};
+Panel panel(Index places) {
+  Random random(9);
+  Panel panel;
+  std::vector<Index> place;
+  for (Index p = 0; p < places; ++p) {
+    place.insert(place.end(), static_cast<std::size_t>(1 + p % 4), p);
+  }
+  const Matrix where = random.uniform(places, 1, -3.0, 3.0);
+  const Vector value = std::sqrt(0.3) * random.normal(places);
+  panel.X = where(place, Eigen::all);
+  panel.y = sines(panel.X, 0.5, random) + value(place);
+  return panel;
+}
+
+State state_of(const Kernel& kernel, const Matrix& X, const Vector& y, const Matrix& Z) {
+  OnlineBound bound(std::vector<const State*>{}, X, y);
+  EXPECT_TRUE(bound.factorize(kernel, 0.25, Z));
+  return bound.absorb();
+}
+
+// What is left out is compared with states that never saw the row, one for each.
+TEST(ResidualNoise, WithoutARowsOwnTargetIsThatOfStatesThatNeverSawIt) {
+  const auto [kernel, X, y] = panel(60);
+  const Index N = y.size();
+  Vector squares(N);
+  Vector variance(N);
+  Vector counts(N);
+  const Prediction with_it = Posterior(state_of(kernel, X, y, X)).predict(X);
+  for (Index n = 0; n < N; ++n) {
+    std::vector<Index> others;
+    for (Index i = 0; i < N; ++i) {
+      if (i != n) others.push_back(i);
+    }
+    const Prediction p =
+        Posterior(state_of(kernel, X(others, Eigen::all), y(others), X)).predict(X.row(n));
+    squares[n] = (y[n] - p.mean[0]) * (y[n] - p.mean[0]);
+    variance[n] = p.variance[0];
+    // Where a row is more than half of what is known, no more than half is made up for.
+    counts[n] = with_it.variance[n] <= 0.5 * 0.25 ? 1.0 : 0.0;
+  }
+  std::vector<Index> some;
+  for (Index n = 0; n < N; ++n) {
+    if (counts[n] == 1.0) some.push_back(n);
+  }
+  ASSERT_GT(some.size(), 100U);
+  double best = 0.0;
+  double highest = -1e300;
+  for (double noise = 0.01; noise < 1.0; noise *= 1.001) {
+    const Eigen::ArrayXd total = variance(some).array() + noise;
+    const double density = -(total.log() + squares(some).array() / total).sum();
+    if (density > highest) highest = density, best = noise;
+  }
+  const double noise =
+      residual_noise(state_of(kernel, X, y, X), X(some, Eigen::all), y(some), 1e-4, Own::left_out);
+  EXPECT_NEAR(noise / best, 1.0, 0.003);
+  EXPECT_NEAR(noise, 0.25, 0.06);
+  EXPECT_LT(residual_noise(state_of(kernel, X, y, X), X, y, 1e-4, Own::included), 0.15);
+}
+
+// Of places without a point of their own nothing is learnt: they do not explain themselves.
+TEST(ResidualNoise, OfWhatThePointsCannotKnowNothingIsARowsOwn) {
+  const auto [kernel, X, y] = panel(1500);
+  const State elsewhere = state_of(kernel, X, y, Matrix(Vector::LinSpaced(200, -3.05, 3.05)));
+  EXPECT_NEAR(residual_noise(elsewhere, X, y, 1e-4, Own::left_out), 0.25, 0.03);
+}
+
 TEST(ResidualNoise, IsNoLessThanAsked) {
   const State state = learnt();
   Random random(4);
   const Matrix X = random.uniform(100, 1, -3.0, 3.0);
-  EXPECT_EQ(residual_noise(state, X, sines(X, 0.1, random), 0.5), 0.5);
-  EXPECT_EQ(residual_noise(state, Matrix(0, 1), Vector(), 0.5), 0.5);
+  EXPECT_EQ(residual_noise(state, X, sines(X, 0.1, random), 0.5, Own::included), 0.5);
+  EXPECT_EQ(residual_noise(state, Matrix(0, 1), Vector(), 0.5, Own::included), 0.5);
 }
 
 }  // namespace
