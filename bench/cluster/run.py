@@ -7,9 +7,10 @@
     python bench/cluster/run.py overhead                        Dask's own share: tasks that do nothing
 
 Each measurement is a line of bench/cluster/results.jsonl; report.py makes tables and the figure of them.
-Workers are processes with one thread; Spark's, which have more, are bound to one processor each. Partitions
-are made where they are learnt. `seconds` are by the clock and need an idle machine; what has `cpu` in its name
-is the processor's time, and does not.
+Workers are processes with one thread; Spark's, which have more, are bound to one processor each, and learn a
+small table before the clock starts, as Java is slow until its compiler has seen the work. Partitions are made
+where they are learnt. `seconds` are by the clock and need an idle machine; what has `cpu` in its name is the
+processor's time, and does not.
 """
 
 import argparse
@@ -37,6 +38,7 @@ HERE = Path(__file__).parent
 PILOT_ROWS = 4000
 BATCH = 500
 ROWS_OF_PARTITION = 100_000
+WARM_UP = 4  # partitions for each of Spark's workers, before the clock starts
 LOAD = os.getloadavg()[0]  # before the first run
 
 
@@ -222,11 +224,16 @@ def run_spark(options):
         with contextlib.closing(_Session(SparkSession, workers)) as session:
             spark = session.spark
             bind_executors(spark, workers)
-            table = spark.range(partitions, numPartitions=partitions).mapInPandas(
-                make, "a double, b double, c double, t double"
-            )
+
+            def learn(partitions, spark=spark):
+                table = spark.range(partitions, numPartitions=partitions).mapInPandas(
+                    make, "a double, b double, c double, t double"
+                )
+                return ample.spark.fit(table, "t", pilot_rows=PILOT_ROWS, batch_size=BATCH)
+
+            learn(WARM_UP * workers)
             start = time.perf_counter()
-            model, report = ample.spark.fit(table, "t", pilot_rows=PILOT_ROWS, batch_size=BATCH)
+            model, report = learn(partitions)
             seconds = time.perf_counter() - start
             # Python workers are kept for the next job.
             asked = spark.range(4 * workers, numPartitions=4 * workers).mapInPandas(peaks_of, "peak double")
