@@ -77,6 +77,16 @@ Forgetting forgetting(const FitOptions& options, const Forgetting& as_it_comes) 
 ContinualGPOptions model_options(const FitOptions& options) {
   ContinualGPOptions model;
   SelectionSettings settings = options.settings;
+  const bool finds = options.kernel == kAutomatic && !options.fixed_hyperparameters;
+  for (const auto& [name, is_given] :
+       {std::pair{"--ard", options.ard}, {"--refit-seconds", options.refit_seconds.has_value()}}) {
+    if (is_given && !finds) {
+      throw UsageError(
+          fmt::format("{} is given, expected with it --kernel auto, whose "
+                      "hyperparameters are not fixed",
+                      name));
+    }
+  }
   if (options.kernel != kAutomatic) {
     model.start.kernel = Kernel::parse(options.kernel);
   } else if (!options.fixed_hyperparameters) {

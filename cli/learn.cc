@@ -265,7 +265,11 @@ void add_learn_options(CLI::App& command, LearnOptions& options) {
       ->type_name("SECONDS");
   command.add_flag("--wait", options.wait,
                    "Wait while another program updates the model instead of stopping");
-  command.add_option("--report", options.report_to, "Write one JSON object a batch, one line each")
+  command
+      .add_option(
+          "--report", options.report_to,
+          "Write one JSON object a batch, one line each; - for standard output, in place of "
+          "the summary")
       ->type_name("FILE");
   command.add_flag("--skip-bad-rows", options.skip_bad_rows,
                    "Drop and count rows with a missing or bad value instead of stopping");
@@ -302,6 +306,13 @@ std::unique_ptr<ModelFile> prepare_to_learn(LearnOptions& options,
   const NamedFile report{"--report", options.report_to};
   check_distinct({{"MODEL", model}}, {report});  // --save may well be the model
   check_distinct(inputs, {save, report});
+  check_report(options.report_to, options.json);
+  if (options.save_to.empty()) {
+    if (options.save_every) {
+      throw UsageError("--save-every is given, expected --save with it: where?");
+    }
+    if (options.wait) throw UsageError("--wait is given, expected --save with it: for what?");
+  }
   const bool from_stream =
       std::ranges::any_of(inputs, [](const NamedFile& input) { return input.path == "-"; });
   if (from_stream && !options.save_every) options.save_every = kSaveStreamEvery;
@@ -329,8 +340,10 @@ void learn(ContinualGP model, BatchSource& source, const std::optional<TestSet>&
   learner.save_at_end();
   say_bad_rows();
   const std::string saved_to = file == nullptr ? "" : file->path();
-  (options.json ? print_json : print_table)(learner.model(), learner.outcome(), source.bad_rows(),
-                                            saved_to);
+  if (!is_standard_output(options.report_to)) {
+    (options.json ? print_json : print_table)(learner.model(), learner.outcome(), source.bad_rows(),
+                                              saved_to);
+  }
   learner.report().finish();
 }
 

@@ -120,6 +120,7 @@ void run(const MergeCommand& options) {
   for (const std::string& model : options.models) inputs.push_back({"MODEL", model});
   check_distinct(inputs, {{"--report", options.report_to}});  // --save may well be a model
   check_distinct({{"--save", options.save_to}}, {{"--report", options.report_to}});
+  check_report(options.report_to, options.json);
   if (options.threads) set_threads(*options.threads);
   watch_for_signals();
   ModelFile file(options.save_to, options.wait);
@@ -141,7 +142,7 @@ void run(const MergeCommand& options) {
   }
   if (options.json) {
     print("{}\n", text);
-  } else {
+  } else if (!is_standard_output(options.report_to)) {
     print_merge(merged.report, file.path());
   }
 }
@@ -178,7 +179,10 @@ void add_merge(CLI::App& app) {
                   "Remove points until so many are left (default: what the largest model allows)")
       ->transform(whole_number<Index>(1))
       ->type_name("M");
-  command.add_option("--report", options->report_to, "Write what the merge did, as JSON")
+  command
+      .add_option(
+          "--report", options->report_to,
+          "Write what the merge did, as JSON; - for standard output, in place of the summary")
       ->type_name("FILE");
   command.add_flag("--wait", options->wait,
                    "If another program updates the model, wait for it instead of stopping");

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,21 @@ void print(std::string_view text) {
   throw DataError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
 }
 
+bool is_standard_output(const std::string& path) {
+  if (path == "-") return true;
+  struct stat output = {};
+  struct stat status = {};
+  if (::fstat(STDOUT_FILENO, &output) != 0 || ::stat(path.c_str(), &status) != 0) return false;
+  if (S_ISCHR(output.st_mode) && ::isatty(STDOUT_FILENO) == 0) return false;  // /dev/null
+  return status.st_dev == output.st_dev && status.st_ino == output.st_ino;
+}
+
+void check_report(const std::string& path, bool json) {
+  if (json && is_standard_output(path)) {
+    throw UsageError("--report and --json are both for standard output, expected one of them");
+  }
+}
+
 void check_can_save(const std::string& path) {
   try {
     check_replaceable(path);
@@ -37,7 +53,7 @@ void check_can_save(const std::string& path) {
 }
 
 TextOutput::TextOutput(const std::string& path) : path_(path) {
-  if (path.empty()) {
+  if (path.empty() || is_standard_output(path)) {
     stream_ = stdout;
   } else if (is_special(path)) {
     stream_ = std::fopen(path.c_str(), "we");

@@ -21,6 +21,13 @@ void print(fmt::format_string<First, Rest...> format, First&& first, Rest&&... r
       fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)));
 }
 
+/// Whether a path is "-" or another name of standard output, such as /dev/stdout.
+bool is_standard_output(const std::string& path);
+
+/// Throws UsageError if a report to standard output would be mixed with a summary that is asked
+/// for.
+void check_report(const std::string& path, bool json);
+
 /// Throws ModelFileError if a model could not be saved there; leaves no trace.
 void check_can_save(const std::string& path);
 
@@ -28,7 +35,7 @@ void check_can_save(const std::string& path);
 /// device. Throws DataError if it cannot be written.
 class TextOutput {
  public:
-  /// An empty path is standard output.
+  /// An empty path is standard output too.
   explicit TextOutput(const std::string& path);
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;

@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "json_text.h"
+#include "output.h"
 
 namespace ample::cli {
 namespace {
@@ -42,13 +43,16 @@ std::string to_json_line(const BatchReport& batch, const std::optional<Score>& s
   return to_text(line);
 }
 
-Report::Report(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "we")) {
+Report::Report(const std::string& path)
+    : path_(path), file_(is_standard_output(path) ? stdout : std::fopen(path.c_str(), "we")) {
   if (file_ == nullptr) {
     throw DataError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
   }
 }
 
-Report::~Report() { std::fclose(file_); }
+Report::~Report() {
+  if (file_ != stdout) std::fclose(file_);
+}
 
 void Report::add(const BatchReport& batch, const std::optional<Score>& score) {
   const std::string line = to_json_line(batch, score) + '\n';

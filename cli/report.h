@@ -17,7 +17,7 @@ struct Score {
 
 class Report {
  public:
-  /// Replaces the file; throws DataError if it cannot be written.
+  /// Replaces the file, unless it is standard output. Throws DataError if it cannot be written.
   explicit Report(const std::string& path);
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;

@@ -485,6 +485,48 @@ TEST_F(Cli, ReportsHaveTheirFields) {
   EXPECT_FALSE(json::parse(stored("r.jsonl")).contains("rmse"));
 }
 
+// A pipeline reads lines; a summary after them would be no JSON line.
+TEST_F(Cli, ReportsToStandardOutputAreAllThatIsThere) {
+  succeed({"fit", "data.csv", "--batch-size", "100", "--report", "r.jsonl", "--save", "m.ample"});
+  for (const std::string output : {"-", "/dev/stdout"}) {
+    const std::vector<std::string> lines = lines_of(succeed(
+        {"fit", "data.csv", "--batch-size", "100", "--report", output, "--save", "n.ample"}));
+    ASSERT_EQ(lines.size(), 3U) << output;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_EQ(json::parse(lines[i]).at("batch"), i + 1);
+    }
+    EXPECT_EQ(stored("n.ample"), stored("m.ample"));
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "-"));
+  EXPECT_EQ(succeed({"predict", "m.ample", "data.csv", "--output", "-"}),
+            succeed({"predict", "m.ample", "data.csv"}));
+  const json merge =
+      json::parse(succeed({"merge", "m.ample", "--save", "n.ample", "--report", "-"}));
+  EXPECT_EQ(merge.at("models"), 1);
+  for (const Arguments& command :
+       {Arguments{"fit", "data.csv"}, {"merge", "m.ample", "--save", "n.ample"}}) {
+    Arguments both = command;
+    both.insert(both.end(), {"--json", "--report", "-"});
+    fail(both, 2, "--report and --json are both for standard output, expected one of them");
+  }
+}
+
+TEST_F(Cli, OptionsWithoutWhatTheyAreForAreRefused) {
+  fail({"fit", "data.csv", "--save-every", "5"}, 2,
+       "--save-every is given, expected --save with it: where?");
+  fail({"fit", "data.csv", "--wait"}, 2, "--wait is given, expected --save with it: for what?");
+  for (const Arguments& held : {Arguments{"--kernel", "se"}, {"--fixed-hyperparameters"}}) {
+    for (const Arguments& option : {Arguments{"--ard"}, {"--refit-seconds", "5"}}) {
+      Arguments command{"fit", "data.csv"};
+      command.insert(command.end(), held.begin(), held.end());
+      command.insert(command.end(), option.begin(), option.end());
+      fail(command, 2,
+           option.front() +
+               " is given, expected with it --kernel auto, whose hyperparameters are not fixed");
+    }
+  }
+}
+
 TEST_F(Cli, ScoresAreInStandardisedUnitsWithStandardizeAll) {
   const auto score = [&](const std::string& file, const std::string& standardize) {
     return json::parse(
