@@ -117,8 +117,8 @@ void check_pending(const Checkpoint& model, Index D) {
     invalid("{}: of {} rows pending {} are known and {} are recent, but must be of them", kModel,
             waiting, rows.known, rows.recent);
   }
-  const Index before = rows.base ? rows.base_targets.count : 0;
-  if (before != model.targets.count - waiting) {
+  const Index before = rows.base_targets.count;
+  if (before < 0 || before != model.targets.count - waiting) {
     invalid("{}: {} rows are pending after {}, but there must be {} in all", kModel, waiting,
             before, model.targets.count);
   }

@@ -8,6 +8,7 @@
 
 #include "ample/exact_gp.h"
 #include "ample/target_statistics.h"
+#include "thinned.h"
 
 namespace ample {
 namespace {
@@ -89,6 +90,25 @@ bool are_sorted(const VectorRef& y) {
   }
   const Vector rising = (up >= down ? 1.0 : -1.0) * y;
   return static_cast<double>(longest_in_order(rising)) >= kInOrder * static_cast<double>(y.size());
+}
+
+bool lie_far_off(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                 const MatrixRef& X_others, const VectorRef& y_others) {
+  constexpr Index kMost = 1000;
+  constexpr double kFar = 2.0;
+  constexpr double kFarthest = 10.0;  // a few wild rows are not all
+  if (is_a_new_place(X_others, X)) return false;
+  const auto some = thinned(X_others.rows(), kMost);
+  const auto asked = thinned(X.rows(), kMost);
+  ExactGP gp(theta);
+  try {
+    gp.condition(X_others(some, Eigen::all), y_others(some));
+  } catch (const NumericalError&) {
+    return false;
+  }
+  const Prediction p = gp.predict(X(asked, Eigen::all), Target::observation);
+  const auto squares = (y(asked) - p.mean).array().square() / p.variance.array();
+  return squares.min(kFarthest * kFarthest).mean() > kFar * kFar;
 }
 
 bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,

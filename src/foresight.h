@@ -24,6 +24,12 @@ namespace ample {
 /// that changes than a sensor that is stuck.
 [[nodiscard]] bool are_sorted(const VectorRef& y);
 
+/// Whether rows lie far off what others at the same place say of them at θ: by more than two
+/// deviations, as a rule. It is not asked of rows at the ends of the others' range of an input or
+/// beyond, of which they say little. O(N³) of at most 1000 others.
+[[nodiscard]] bool lie_far_off(const Hyperparameters& theta, const MatrixRef& X, const VectorRef& y,
+                               const MatrixRef& X_others, const VectorRef& y_others);
+
 /// Whether old rows and new ones contradict each other: with the old rows, half of the new ones are
 /// foreseen from the others so much worse that more than half of what the others tell is lost,
 /// and more than `nats`, each at the θ of `thetas` (at least one) and the noise that suits it best.

@@ -92,6 +92,21 @@ Pending part_of(const Pending& rows, Index first, Index count) {
   return part;
 }
 
+// As many first rows as can hardly have one target, or all inputs equal, by chance.
+constexpr Index kFewestStuck = 10;
+
+/// How many of the first rows have one target or are at one place: those of a sensor that is stuck,
+/// or of a function that is flat there.
+Index first_alike(const Pending& rows) {
+  const Index N = rows.X.rows();
+  Index targets = 1;
+  while (targets < N && rows.y[targets] == rows.y[0]) ++targets;
+  Index places = 1;
+  while (places < N && (rows.X.row(places).array() == rows.X.row(0).array()).all()) ++places;
+  const Index alike = std::max(targets, places);
+  return alike < kFewestStuck ? 0 : alike;
+}
+
 /// Rows that those before do not bear on any more: they come on top of a model that has seen
 /// `known` others and believes none of them.
 Pending without_known(const Checkpoint& model, const Pending& rows) {
@@ -127,13 +142,13 @@ void add_first_part(const BatchReport& first, BatchReport& report) {
 
 /// Whether a model that has seen these rows should wait for more before it begins.
 bool is_too_few_to_begin(const ContinualGPOptions& options, const Pending& rows) {
-  // How many times `warm_up` rows a model waits for targets that vary. Each batch of a warm-up
+  // How many times `warm_up` rows a model waits for rows that vary. Each batch of a warm-up
   // costs an exact model of all rows held, and a fit to them once their targets vary.
   constexpr Index kLongestWarmUp = 5;
   const Index N = rows.X.rows();
-  if (N == 0 || rows.base) return false;
+  if (N == 0 || rows.base || rows.known > 0) return false;
   if (N < options.warm_up) return true;
-  return options.warm_up > 0 && is_constant(rows.y) && N < kLongestWarmUp * options.warm_up;
+  return N < kLongestWarmUp * options.warm_up && N - first_alike(rows) < options.warm_up;
 }
 
 // Fewer rows hardly tell three hyperparameters.
@@ -390,8 +405,14 @@ Learnt Observation::learn_surprising(const Pending& rows) {
 
 /// Learns all of these rows at once, with a refit.
 Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
-  bool changed = false;
-  if (surprised_ && has_changed(model, rows)) {
+  const Index stuck = stuck_rows(model, rows);
+  if (stuck > 0) {
+    Pending rest = part_of(rows, stuck, rows.X.rows() - stuck);
+    rest.base_targets.count += stuck;
+    rows = std::move(rest);
+  }
+  bool changed = stuck > 0;
+  if (!changed && surprised_ && has_changed(model, rows)) {
     rows = without_known(model, rows);
     changed = true;
   }
@@ -412,6 +433,12 @@ Learnt Observation::learn_anew(const Checkpoint& model, Pending rows) {
   }
   report_surprise(report);
   report.warnings = warnings(before_, report, rows);
+  if (stuck > 0) {
+    report.warnings.push_back(fmt::format(
+        "the first {} rows, which have one target or all inputs equal, lie far off what "
+        "those after them say: they are not believed",
+        stuck));
+  }
   Learnt learnt{update.commit(), std::move(report)};
   if (is_young(rows)) {
     learnt.model.reservoir = {};  // every row is pending
@@ -457,6 +484,24 @@ bool Observation::has_changed(const Checkpoint& model, const Pending& rows) cons
   // Perhaps it is only θ, of so few rows, that does not hold for more of them.
   thetas.push_back(theta_of(model, X, y));
   return contradicted();
+}
+
+/// How many of the first rows are those of a sensor that was stuck, by what the others say: asked
+/// once there are enough of those to begin with.
+Index Observation::stuck_rows(const Checkpoint& model, const Pending& rows) const {
+  const bool asked = options_.forget.rule == Forgetting::Rule::adaptive && options_.warm_up > 0;
+  if (!asked || rows.base || rows.weights.size() > 0) return 0;
+  const Index alike = first_alike(rows);
+  const Index others = rows.X.rows() - alike;
+  if (alike == 0 || others < kRowsToJudge || rows.known - alike >= options_.warm_up) return 0;
+  const Scaling scaling = first_scaling(options_, rows.X.bottomRows(others), rows.y.tail(others));
+  const Matrix X = scaling.inputs(rows.X);
+  const Vector y = scaling.targets(rows.y);
+  const Vector y_others = y.tail(others);
+  if (!X.allFinite() || !y.allFinite() || is_constant(y_others) || are_sorted(y)) return 0;
+  const Matrix X_others = X.bottomRows(others);
+  const Hyperparameters theta = theta_of(model, X_others, y_others);
+  return lie_far_off(theta, X.topRows(alike), y.head(alike), X_others, y_others) ? alike : 0;
 }
 
 /// Hyperparameters of all these rows, where those of the model are of some.

@@ -57,6 +57,7 @@ class Observation {
   [[nodiscard]] Learnt learn_surprising(const Pending& rows);
   [[nodiscard]] Learnt learn_anew_or_go_on(const Pending& rows);
   [[nodiscard]] bool has_changed(const Checkpoint& model, const Pending& rows) const;
+  [[nodiscard]] Index stuck_rows(const Checkpoint& model, const Pending& rows) const;
   [[nodiscard]] Hyperparameters theta_of(const Checkpoint& model, const Matrix& X,
                                          const Vector& y) const;
 

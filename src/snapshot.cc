@@ -595,6 +595,9 @@ Snapshot read_snapshot(Reader in, const std::optional<SelectionMethod>& custom,
     reject("standardize is '{}', expected {}, {} or {}", shown(scaling), kScalingNone,
            kScalingFirstBatch, kScalingGiven);
   }
+  // Rows that are not believed are only counted.
+  model.pending.base_targets.count =
+      model.pending.X.rows() > 0 ? model.targets.count - model.pending.X.rows() : 0;
   const bool has_base = in.has_tensor(kBasePrefix + std::string("Z"));
   const bool warming_up = model.pending.X.rows() > 0 && !in.has_tensor("Z");
   if (model.batches > 0 && !warming_up) {

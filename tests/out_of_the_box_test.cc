@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ample/continual_gp.h"
@@ -131,6 +132,80 @@ TEST(OutOfTheBox, AConstantBeginningProlongsTheWarmUp) {
   learn(gp, table(600, 10), 60);
   const Batch test = table(300, 11);
   EXPECT_LT(rmse(test.y, gp.predict(test.X).mean), 0.25);
+}
+
+Batch joined(const Batch& a, const Batch& b) {
+  Batch both{Matrix(a.X.rows() + b.X.rows(), a.X.cols()), Vector(a.y.size() + b.y.size())};
+  both.X << a.X, b.X;
+  both.y << a.y, b.y;
+  return both;
+}
+
+// In the warm-up or after it, with or without the rows that follow in one batch.
+TEST(OutOfTheBox, ASensorThatIsStuckAtFirstIsNotBelieved) {
+  const Batch good = table(600, 61);
+  const Batch test = table(500, 62);
+  for (const Index count : {15, 300}) {
+    for (const bool inputs : {false, true}) {
+      for (const Index size : {Index{60}, count + 200}) {
+        Batch stuck = table(count, 63);
+        if (inputs) {
+          stuck.X.setConstant(0.5);
+        } else {
+          stuck.y.setConstant(3.0);
+        }
+        ContinualGP gp(ContinualGPOptions::out_of_the_box());
+        Index warnings = 0;
+        const Batch all = joined(stuck, good);
+        for (Index first = 0; first < all.y.size(); first += size) {
+          const Index n = std::min(size, all.y.size() - first);
+          const BatchReport r = gp.observe(all.X.middleRows(first, n), all.y.segment(first, n));
+          EXPECT_EQ(r.rows_seen, first + n);
+          for (const std::string& warning : r.warnings) {
+            if (!warning.starts_with(fmt::format("the first {} rows", count))) continue;
+            ++warnings;
+            EXPECT_EQ(r.past_weight, 0.0);
+          }
+          gp = from_bytes(to_bytes(gp));
+        }
+        EXPECT_EQ(gp.rows_seen(), all.y.size());
+        EXPECT_EQ(warnings, 1) << count << ", " << inputs << ", " << size;
+        const Prediction p = gp.predict(test.X, Target::observation);
+        EXPECT_LT(rmse(test.y, p.mean), 0.11) << count << ", " << inputs << ", " << size;
+        EXPECT_NEAR(coverage(test.y, p, 0.95), 0.95, 0.03)
+            << count << ", " << inputs << ", " << size;
+      }
+    }
+  }
+}
+
+// Where others say the same, or say nothing, first rows of one target are as good as any.
+TEST(OutOfTheBox, AFunctionThatIsFlatAtFirstIsBelieved) {
+  Random random(64);
+  Batch rows{Matrix(700, 1), Vector(700)};
+  rows.X.col(0) = Vector::LinSpaced(700, -2.0, 5.0);
+  for (Index i = 0; i < 700; ++i) {
+    const double x = rows.X(i, 0);
+    rows.y[i] = x < 0.0 ? 0.0 : std::sin(2.0 * x) + 0.05 * random.normal();
+  }
+  for (const Index size : {50, 350}) {
+    ContinualGP gp(small_options());
+    learn(gp, rows, size);
+    const Matrix flat = Vector::LinSpaced(20, -1.9, -0.3);
+    EXPECT_LT(gp.predict(flat).mean.cwiseAbs().maxCoeff(), 0.1) << size;
+  }
+  // Nights of a month.
+  Batch days{Matrix(720, 1), Vector(720)};
+  for (Index i = 0; i < 720; ++i) {
+    const auto hour = static_cast<double>(i % 24);
+    days.X(i, 0) = hour;
+    days.y[i] = hour < 12.0 ? 0.0 : std::sin((hour - 12.0) / 4.0) + 0.05 * random.normal();
+  }
+  ContinualGP gp(small_options());
+  for (Index first = 0; first < 720; first += 48) {
+    const BatchReport r = gp.observe(days.X.middleRows(first, 48), days.y.segment(first, 48));
+    EXPECT_EQ(r.past_weight, 1.0) << first;
+  }
 }
 
 TEST(OutOfTheBox, AConstantTargetIsWarnedOfInTheWarmUp) {

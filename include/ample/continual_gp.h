@@ -162,7 +162,8 @@ class ContinualGP {
     Matrix X;        // [N,D]
     Vector y;        // [N]
     Vector weights;  // [N]; empty if all are 1
-    /// The model before the first of them; null if they are all that the model has seen.
+    /// The model before the first of them; null if they are all that the model has seen and
+    /// believes. Then the targets before them are only counted.
     std::shared_ptr<const Predictor> base;
     TargetStatistics base_targets;
     std::optional<double> since;  // the time of that model, or of the first of them if it is null
