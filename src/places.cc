@@ -11,11 +11,10 @@
 namespace ample {
 namespace {
 
-// The least share of rows with others at their inputs, the least number of places that they are
-// at, and the largest share of them that may be copies.
+// The least share of rows with others at their inputs, and the least number of places that they are
+// at.
 constexpr double kLeastRepeated = 0.25;
 constexpr Index kFewestPlaces = 30;
-constexpr double kMostCopies = 0.9;
 
 // By how many standard errors rows of a place must agree, what a place must gain by a value of its
 // own, in nats, and how many places there may be to a point.
@@ -26,7 +25,7 @@ constexpr double kPlacesAPoint = 4.0;
 // Of heavy tails a few rows would decide: in deviations.
 constexpr double kMostDeviations = 3.0;
 
-// The share of σ² that may be of places.
+// The share of σ² that may be of places before it is fitted.
 constexpr double kMostShare = 0.9;
 
 // In deviations of the inputs: with less, rounding would tell equal inputs apart.
@@ -36,8 +35,10 @@ bool is_same(const MatrixRef& X, Index i, Index j) {
   return (X.row(i).array() == X.row(j).array()).all();
 }
 
-/// The rows of each place that has several, in their order.
-std::vector<std::vector<Index>> shared_places(const MatrixRef& X) {
+using Places = std::vector<std::vector<Index>>;
+
+/// The rows of each place, in their order.
+Places places_of(const MatrixRef& X) {
   std::vector<Index> order(static_cast<std::size_t>(X.rows()));
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](Index i, Index j) {
@@ -46,32 +47,58 @@ std::vector<std::vector<Index>> shared_places(const MatrixRef& X) {
     }
     return false;
   });
-  std::vector<std::vector<Index>> places;
+  Places places;
   for (auto first = order.begin(); first != order.end();) {
     const auto last =
         std::find_if_not(first, order.end(), [&](Index row) { return is_same(X, row, *first); });
-    if (last - first > 1) places.emplace_back(first, last);
+    places.emplace_back(first, last);
     first = last;
   }
   return places;
 }
 
-/// How many values are not the only one of their kind.
-Index with_an_equal(std::vector<double> values) {
-  std::ranges::sort(values);
-  Index count = 0;
-  for (auto first = values.begin(); first != values.end();) {
-    const auto last = std::upper_bound(first, values.end(), *first);
-    if (last - first > 1) count += last - first;
-    first = last;
+/// Whether enough of N rows, at enough places, have others there.
+bool are_enough(const Places& places, Index N) {
+  Index rows = 0;
+  Index several = 0;
+  for (const std::vector<Index>& place : places) {
+    if (place.size() < 2) continue;
+    rows += std::ssize(place);
+    ++several;
   }
-  return count;
+  return several >= kFewestPlaces &&
+         static_cast<double>(rows) >= kLeastRepeated * static_cast<double>(N);
 }
 
-/// Whether so many rows of N, at so many places, are enough.
-bool are_enough(Index rows, Index places, Index N) {
-  return places >= kFewestPlaces &&
-         static_cast<double>(rows) >= kLeastRepeated * static_cast<double>(N);
+/// Whether most targets are those of rows at other places too.
+bool are_of_few_values(const Places& places, const VectorRef& y) {
+  std::vector<double> values;  // each once a place
+  for (const std::vector<Index>& place : places) {
+    const Vector here = y(place);
+    std::vector<double> own(here.begin(), here.end());
+    std::ranges::sort(own);
+    values.insert(values.end(), own.begin(), std::ranges::unique(own).begin());
+  }
+  std::ranges::sort(values);
+  std::size_t again = 0;
+  for (auto first = values.begin(); first != values.end();) {
+    const auto last = std::upper_bound(first, values.end(), *first);
+    if (last - first > 1) again += static_cast<std::size_t>(last - first);
+    first = last;
+  }
+  return 2 * again > values.size();
+}
+
+/// The places without rows that have a target which another has there.
+Places without_copies(const Places& places, const VectorRef& y) {
+  Places once;
+  for (std::vector<Index> place : places) {
+    std::ranges::stable_sort(place, {}, [&](Index row) { return y[row]; });
+    const auto rest = std::ranges::unique(place, {}, [&](Index row) { return y[row]; });
+    place.erase(rest.begin(), rest.end());
+    once.push_back(std::move(place));
+  }
+  return once;
 }
 
 /// The second part of the kernel: a value for each place, of variance u.
@@ -102,18 +129,25 @@ std::optional<Parts> parts(const Kernel& kernel) {
 
 }  // namespace
 
-bool are_shared(const MatrixRef& X) {
-  const std::vector<std::vector<Index>> places = shared_places(X);
-  Index rows = 0;
-  for (const std::vector<Index>& place : places) rows += std::ssize(place);
-  return are_enough(rows, std::ssize(places), X.rows());
+std::optional<std::vector<Index>> shared_places(const MatrixRef& X) {
+  Places places = places_of(X);
+  if (!are_enough(places, X.rows())) return std::nullopt;
+  std::ranges::sort(places, {}, [](const std::vector<Index>& place) { return place.front(); });
+  std::vector<Index> of_row(static_cast<std::size_t>(X.rows()));
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    for (const Index row : places[p]) of_row[static_cast<std::size_t>(row)] = static_cast<Index>(p);
+  }
+  return of_row;
 }
 
-std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& residuals,
-                                   double variance) {
-  AMPLE_ASSERT(X.rows() == residuals.size() && variance > 0.0);
-  Index repeated = 0;
-  Index copies = 0;
+std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& y,
+                                   const VectorRef& residuals, double variance) {
+  AMPLE_ASSERT(X.rows() == y.size() && X.rows() == residuals.size() && variance > 0.0);
+  Places places = places_of(X);
+  if (!are_of_few_values(places, y)) places = without_copies(places, y);
+  Index rows = 0;
+  for (const std::vector<Index>& place : places) rows += std::ssize(place);
+  if (!are_enough(places, rows)) return std::nullopt;
   // Sums over the places of a = Σ_{i≠j} r_i r_j/(n − 1) and b = Σ_i r_i².
   double a = 0.0;
   double b = 0.0;
@@ -121,28 +155,22 @@ std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& residual
   double ab = 0.0;
   double bb = 0.0;
   double pairs = 0.0;
-  const std::vector<std::vector<Index>> places = shared_places(X);
   for (const std::vector<Index>& place : places) {
-    const Vector here = residuals(place);
-    const auto n = static_cast<double>(here.size());
+    if (place.size() < 2) continue;
+    const auto n = static_cast<double>(place.size());
     const Eigen::ArrayXd r =
-        (here.array() / std::sqrt(variance)).max(-kMostDeviations).min(kMostDeviations);
+        (residuals(place).array() / std::sqrt(variance)).max(-kMostDeviations).min(kMostDeviations);
     const double squares = r.square().sum();
     const double products = (r.sum() * r.sum() - squares) / (n - 1.0);
     pairs += n * (n - 1.0);
-    repeated += here.size();
-    copies += with_an_equal({here.begin(), here.end()});
     a += products;
     b += squares;
     aa += products * products;
     ab += products * squares;
     bb += squares * squares;
   }
-  const auto N = static_cast<double>(X.rows());
-  const bool are_copies = static_cast<double>(copies) > kMostCopies * static_cast<double>(repeated);
-  if (!are_enough(repeated, std::ssize(places), X.rows()) || are_copies || !(b > 0.0)) {
-    return std::nullopt;
-  }
+  if (!(b > 0.0)) return std::nullopt;
+  const auto N = static_cast<double>(rows);
   const double share = a / b;
   const double error = std::sqrt(std::max(0.0, aa - 2.0 * share * ab + share * share * bb)) / b;
   return Agreement{.share = share, .error = error, .together = pairs / (N * (N - 1.0))};
@@ -165,29 +193,33 @@ double place_share(const Hyperparameters& theta) {
 
 namespace {
 
-enum class Share { fixed, free };
-
-Hyperparameters with_part(const Hyperparameters& theta, double share, Share kind) {
+/// θ, whose kernel has no such part, with a share of its noise in one.
+Hyperparameters split(const Hyperparameters& theta, double share, const auto& kind) {
   AMPLE_ASSERT(!parts(theta.kernel));
   const double noise = theta.noise();
   const double rest =
       std::max((1.0 - std::min(share, kMostShare)) * noise, theta.noise_variance.lower);
   if (noise - rest < Positive::kDefaultLower) return theta;
-  const Positive u(noise - rest);
   Hyperparameters moved = theta;
   moved.noise_variance.value = rest;
-  moved.kernel = theta.kernel + part_of_places(kind == Share::fixed ? u.fixed() : u);
+  moved.kernel = theta.kernel + part_of_places(kind(Positive(noise - rest)));
   return moved;
 }
 
 }  // namespace
 
 Hyperparameters with_places(const Hyperparameters& theta, double share) {
-  return with_part(theta, share, Share::fixed);
+  const auto found = parts(theta.kernel);
+  if (!found) return split(theta, share, [](const Positive& u) { return u.fixed(); });
+  const double u = std::min(share, 1.0) * (theta.noise() + found->u);
+  if (u < Positive::kDefaultLower) return without_places(theta);
+  Hyperparameters changed = theta;
+  changed.kernel = found->function + part_of_places(Positive(u).fixed());
+  return changed;
 }
 
 Hyperparameters with_free_places(const Hyperparameters& theta, double share) {
-  return with_part(theta, share, Share::free);
+  return split(theta, share, [](const Positive& u) { return u; });
 }
 
 Hyperparameters without_places(const Hyperparameters& theta) {

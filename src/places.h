@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "ample/hyperparameters.h"
 #include "ample/types.h"
@@ -20,16 +21,17 @@ struct Agreement {
   double together = 0.0;  // how probable it is that two rows are of one place
 };
 
-/// Whether enough rows have others at their inputs to tell what they have in common.
-[[nodiscard]] bool are_shared(const MatrixRef& X);
+/// The place of each row at X [N,D], by number, in the order in which they come; nothing if too few
+/// rows have others at their inputs to tell what they have in common.
+[[nodiscard]] std::optional<std::vector<Index>> shared_places(const MatrixRef& X);
 
-/// Of residuals r [N] at X [N,D], which have this variance. Of the n rows of a place Σ_{i≠j} r_i
-/// r_j/(n − 1) is the share of Σ_i r_i² on average, whatever n is; so it is a ratio of sums over
-/// all places, with an error by how the places scatter around it. Nothing if too few are shared,
-/// or nearly all of those rows have a copy of themselves there, residual and all, which says
-/// nothing.
-[[nodiscard]] std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& residuals,
-                                                 double variance);
+/// Of residuals r [N] of targets y [N] at X [N,D], which have this variance. Of the n rows of a
+/// place Σ_{i≠j} r_i r_j/(n − 1) is the share of Σ_i r_i² on average, whatever n is; so it is a
+/// ratio of sums over all places, with an error by how the places scatter around it. A row that is
+/// there again, target and all, says nothing and is left out, unless most targets are those of
+/// other places too, as where there are only a few values. Nothing if too few rows are shared.
+[[nodiscard]] std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& y,
+                                                 const VectorRef& residuals, double variance);
 
 /// Whether it is no chance, and worth a point for each place: of so many `rows`, places must gain
 /// enough by a value of their own, and `points` must do for a good part of them.
@@ -38,11 +40,12 @@ struct Agreement {
 /// u/(u + Var e); 0 if the kernel has no part for places.
 [[nodiscard]] double place_share(const Hyperparameters& theta);
 
-/// θ with this share of its noise, at most nine tenths, as values of the places, for one whose
-/// kernel has no such part. θ itself if that is next to nothing.
+/// θ with values of the places that are this share of them and the noise together. If the kernel
+/// has such a part it is changed, and σ² stays; else it gets one, for at most nine tenths of the
+/// noise. Without the part if that is next to nothing.
 [[nodiscard]] Hyperparameters with_places(const Hyperparameters& theta, double share);
 
-/// The same with a share that is to be fitted too.
+/// The same for a kernel without such a part, with a share that is to be fitted too.
 [[nodiscard]] Hyperparameters with_free_places(const Hyperparameters& theta, double share);
 
 /// θ with all that the places have of their own taken for noise.

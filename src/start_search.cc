@@ -144,11 +144,15 @@ class KernelSearch {
         roughness_(roughness),
         lengthscales_(lengthscales),
         should_stop_(should_stop) {
-    // Fitted to two thirds of at most kFitted rows; all others judge.
     const std::vector<Index> some = thinned(y.size(), kFitted);
+    const std::optional<std::vector<Index>> place = shared_places(X(some, Eigen::all));
+    shares_places_ = place.has_value() && !start.noise_variance.is_fixed;
+    // Fitted to two thirds of at most kFitted rows; all others judge. If rows share places, half of
+    // those are at places of which none is fitted to: a bump at each place foresees the others.
     std::vector<Index> train;
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (i % 3 != 2) train.push_back(some[i]);
+      const bool judges = shares_places_ ? (*place)[i] % 6 == 5 || i % 5 == 4 : i % 3 == 2;
+      if (!judges) train.push_back(some[i]);
     }
     std::vector<Index> test;
     for (Index i = 0; i < y.size(); ++i) {
@@ -174,17 +178,19 @@ class KernelSearch {
   /// spread of these rows: those that it was found for may have come from a corner of their space.
   /// Nothing if as it is, fitted to the same rows, it foresees the others nearly as well.
   std::optional<FoundKernel> run_against(const Hyperparameters& known) {
-    const std::optional<Family> family = family_of(known.kernel);
+    const std::optional<Family> family = family_of(without_places(known).kernel);
     if (!family) return std::nullopt;
+    share_ = place_share(known);
     consider_noise();
     try_fit(known, "as it was", 40, 0.0);
     if (!best_) return std::nullopt;
     const Hyperparameters as_it_was = best_->theta;
+    const Kernel function = without_places(known).kernel;
     best_.reset();
     best_score_ += margin_per_row(kNatsToChange);
     const Index D = X_some_.cols();
-    if (D > 1 && own_shape(known.kernel).lengthscale.size() == 1) {
-      try_from(*family, "a lengthscale each", shape_of(known.kernel, D), known.noise(), 60, 0.0);
+    if (D > 1 && own_shape(function).lengthscale.size() == 1) {
+      try_from(*family, "a lengthscale each", shape_of(function, D), known.noise(), 60, 0.0);
     }
     const Shape spread = shape_of_rows();
     try_from(*family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
@@ -271,7 +277,7 @@ class KernelSearch {
   /// at the same inputs have in common is a rough function to the evidence, which says nothing of
   /// other inputs.
   void try_places(double margin) {
-    if (start_.noise_variance.is_fixed || !are_shared(X_train_)) return;
+    if (!shares_places_ || share_ > 0.0) return;
     const Shape spread = shape_of_rows();
     const Hyperparameters smooth = at(Family::squared_exponential, spread, 0.5 * spread.variance);
     try_fit(with_free_places(smooth, 0.5), "with values of places", 60, margin);
@@ -318,8 +324,7 @@ class KernelSearch {
     // its own: those foresee nothing.
     const bool is_as_good = all.summary.usable() && score(all.theta) >= best_score_;
     const Hyperparameters& theta = is_as_good ? all.theta : best_->theta;
-    const double share = place_share(theta);
-    return share > 0.0 ? with_places(without_places(theta), share) : theta;
+    return with_places(theta, place_share(theta));
   }
 
   [[nodiscard]] Shape shape_of_rows() const {
@@ -392,7 +397,7 @@ class KernelSearch {
       theta.noise_variance.value =
           std::clamp(noise, theta.noise_variance.lower, theta.noise_variance.upper);
     }
-    return theta;
+    return share_ > 0.0 ? with_free_places(theta, share_) : theta;
   }
 
   static MinimizeOptions options(int evaluations) {
@@ -429,7 +434,9 @@ class KernelSearch {
   const ShouldStop& should_stop_;
   Matrix X_some_, X_train_, X_test_;
   Vector y_some_, y_train_, y_test_;
-  Vector as_noise_;  // log densities of y_test_ under the model that explains nothing
+  bool shares_places_ = false;
+  double share_ = 0.0;  // of the noise that values of places were found to be
+  Vector as_noise_;     // log densities of y_test_ under the model that explains nothing
   std::optional<EvidenceFit> best_;
   double best_score_ = 0.0;
   std::string text_;

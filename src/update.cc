@@ -281,13 +281,15 @@ void Update::refit_to_reservoir() {
   report_.refitted = true;
   double share = share_of_places();
   const auto with_its_places = [&](const Hyperparameters& theta) {
-    return share > 0.0 ? with_places(without_places(theta), share) : theta;
+    if (!options_.find_kernel) return theta;
+    return share > 0.0 ? with_places(theta, share) : without_places(theta);
   };
-  const Hyperparameters known = options_.find_kernel ? without_places(theta_) : theta_;
-  if (base_ && options_.find_kernel && explains_nothing(known, X_)) {
+  const Hyperparameters known = with_its_places(theta_);
+  if (base_ && options_.find_kernel && explains_nothing(without_places(theta_), X_)) {
     FoundKernel now = find_kernel(options_.start, reservoir_.X, reservoir_.y, Roughness::any,
                                   lengthscales(), should_stop_);
-    if (!carry_to(now.theta)) return;
+    share = std::max(share, place_share(now.theta));
+    if (!carry_to(with_its_places(now.theta))) return;
     report_.found_kernel = std::move(now.comparison);
     curvature_ = {};
     fitted_rows_ = std::min(reservoir_.size(), kMostExactRows);
@@ -316,12 +318,12 @@ void Update::refit_to_reservoir() {
       curvature = {};
     }
   }
-  const bool had_places = known.kernel != theta_.kernel;
-  SampleFit fitted = fit_to_sample(with_its_places(start), X, y, fit, curvature, should_stop_);
+  const bool had_places = options_.find_kernel && place_share(theta_) > 0.0;
+  SampleFit fitted = fit_to_sample(start, X, y, fit, curvature, should_stop_);
   if (fitted.summary.usable() && carry_to(with_its_places(fitted.theta))) {
     curvature_ = std::move(curvature);
     fitted_rows_ = fitted.rows;
-    if (!had_places && place_share(theta_) > 0.0) {
+    if (!had_places && share > 0.0 && place_share(theta_) > 0.0) {
       comparison += fmt::format("{}rows at the same inputs share {:.2g} of the noise",
                                 comparison.empty() ? "" : "; ", share);
     }
@@ -337,17 +339,18 @@ double Update::share_of_places() const {
   const double known_share = options_.find_kernel ? place_share(theta_) : 0.0;
   const Reservoir& past = model_.reservoir;
   if (!base_ || !options_.find_kernel || theta_.noise_variance.is_fixed || past.size() == 0 ||
-      past.weighted) {
+      past.weighted || report_.past_weight <= kNextToNothing) {
     return known_share;
   }
   const Hyperparameters known = without_places(theta_);
   State function = old();
   function.kernel = known.kernel;  // of f + p, what is known of f
   const Vector residuals = past.y - Posterior(std::move(function)).mean(past.X);
-  const std::optional<Agreement> found = agreement(past.X, residuals, known.noise());
+  const std::optional<Agreement> found = agreement(past.X, past.y, residuals, known.noise());
   if (!found) return 0.0;
   const bool is_theirs =
-      known_share > 0.0 || is_worth_points(*found, past.seen, options_.selection.most_points());
+      known_share > 0.0 ||
+      is_worth_points(*found, static_cast<Index>(past.weight), options_.selection.most_points());
   return is_theirs ? std::max(found->share, 0.0) : 0.0;
 }
 
@@ -533,7 +536,8 @@ std::optional<State> Update::learnt_alone(const Matrix& X, const Vector& y) cons
     if (!bound.factorize(theta_.kernel, theta_.noise(), Z)) return std::nullopt;
     return bound.absorb();
   };
-  if (base_->size() >= options_.selection.most_points()) {
+  const Index most_points = options_.selection.most_points();
+  if (base_->size() >= most_points && 2 * std::min(most_points, X.rows()) > X.rows()) {
     if (const auto all = learn(sites, X)) {
       State most = without_cheapest(*all, X.rows());
       if (2 * most.size() > X.rows()) return most;

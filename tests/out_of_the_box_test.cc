@@ -814,6 +814,33 @@ TEST(OutOfTheBox, WhatADayHasInCommonIsNotOfThePlaces) {
   EXPECT_EQ(place_share_of(gp, learn(gp, rows, 300)), 0.0) << gp.kernel().to_string();
 }
 
+// With next to no noise a bump at each place is as good for those who were asked, and tells nothing
+// of others.
+TEST(OutOfTheBox, PeopleWhoAnswerTheSameEveryTimeAreNoBumps) {
+  const People asked = people(250, 1.0, 52);
+  Batch rows{Matrix(3000, 3), Vector(3000)};
+  Random random(53);
+  for (Index i = 0; i < 3000; ++i) {
+    const auto who = static_cast<Index>(random.uniform(0.0, 250.0));
+    rows.X.row(i) = asked.X.row(who);
+    rows.y[i] = 2.0 * smooth(rows.X, i) + asked.level[who] + 0.01 * random.normal();
+  }
+  ContinualGP gp(ContinualGPOptions::out_of_the_box());
+  const BatchReport last = learn(gp, rows, 500);
+  EXPECT_GT(place_share_of(gp, last), 0.9) << gp.kernel().to_string();
+  const Prediction p = gp.predict(asked.X, Target::observation);
+  Vector known(250);
+  for (Index i = 0; i < 250; ++i) known[i] = 2.0 * smooth(asked.X, i) + asked.level[i];
+  EXPECT_LT(rmse(known, p.mean), 0.1);
+  EXPECT_LT(p.variance.array().sqrt().mean(), 0.1);  // and the noise is small
+  const People others = people(500, 1.0, 54);
+  Vector unknown(500);
+  for (Index i = 0; i < 500; ++i) unknown[i] = 2.0 * smooth(others.X, i) + others.level[i];
+  const Prediction q = gp.predict(others.X, Target::observation);
+  EXPECT_LT(rmse(unknown, q.mean), 1.2);  // 1 is what they have of their own
+  EXPECT_NEAR(coverage(unknown, q, 0.95), 0.95, 0.04);
+}
+
 TEST(OutOfTheBox, ValuesOfPlacesGoOnFromBytes) {
   const Batch rows = answers(people(250, 0.5, 49), 1500, 50);
   ContinualGP whole(options_of_a_panel());

@@ -60,7 +60,7 @@ double by_analysis_of_variance(const Matrix& residuals) {
 TEST(Agreement, IsTheShareThatRowsOfAPlaceHaveInCommon) {
   for (const double share : {0.1, 0.4, 0.8}) {
     const Rows rows = shared(3000, 6, share, 1);
-    const auto found = agreement(rows.X, rows.residuals, 1.0);
+    const auto found = agreement(rows.X, rows.residuals, rows.residuals, 1.0);
     ASSERT_TRUE(found);
     EXPECT_NEAR(found->share, share, 0.03);
     EXPECT_LT(std::abs(found->share - share), 4.0 * found->error);
@@ -78,7 +78,7 @@ TEST(Agreement, IsThatOfTheAnalysisOfVariance) {
     X(i, 0) = static_cast<double>(i % 200);
     r[i] = residuals(i % 200, i / 200);
   }
-  const auto found = agreement(X, r, 1.0);  // so that nothing is beyond three deviations
+  const auto found = agreement(X, r, r, 1.0);  // so that nothing is beyond three deviations
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->share, by_analysis_of_variance(residuals), 1e-12);
 }
@@ -87,7 +87,7 @@ TEST(Agreement, IsWithinItsErrorWhereThereIsNone) {
   int beyond = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Rows rows = shared(200, 4, 0.0, seed);
-    const auto found = agreement(rows.X, rows.residuals, 1.0);
+    const auto found = agreement(rows.X, rows.residuals, rows.residuals, 1.0);
     ASSERT_TRUE(found);
     beyond += std::abs(found->share) > 2.0 * found->error ? 1 : 0;
   }
@@ -98,7 +98,7 @@ TEST(Agreement, IsWithinItsErrorWhereThereIsNone) {
 TEST(Agreement, AFewWildRowsDoNotDecide) {
   Rows rows = shared(500, 4, 0.0, 3);
   rows.residuals[0] = 1e6;
-  const auto found = agreement(rows.X, rows.residuals, 1.0);
+  const auto found = agreement(rows.X, rows.residuals, rows.residuals, 1.0);
   ASSERT_TRUE(found);
   EXPECT_LT(std::abs(found->share), 0.1);
 }
@@ -111,26 +111,64 @@ TEST(Agreement, CopiesSayNothing) {
   X << once, once;
   Vector twice(600);
   twice << r, r;
-  EXPECT_FALSE(agreement(X, twice, 1.0));
+  EXPECT_FALSE(agreement(X, twice, twice, 1.0));
   twice.tail(300) += 0.5 * random.normal(300);
-  EXPECT_TRUE(agreement(X, twice, 1.0));
+  EXPECT_TRUE(agreement(X, twice, twice, 1.0));
+}
+
+// A table that is sampled with replacement has rows twice, which agree with themselves.
+TEST(Agreement, IsNotThatOfCopies) {
+  const Rows once = shared(800, 4, 0.0, 7);
+  Random random(8);
+  std::vector<Index> drawn;
+  for (Index i = 0; i < 2 * once.X.rows(); ++i) {
+    drawn.push_back(static_cast<Index>(random.uniform(0.0, static_cast<double>(once.X.rows()))));
+  }
+  const Vector r = once.residuals(drawn);
+  const auto found = agreement(once.X(drawn, Eigen::all), r, r, 1.0);
+  ASSERT_TRUE(found);
+  EXPECT_LT(std::abs(found->share), 3.0 * found->error);
+}
+
+// Ratings, counts, yes and no: that two are equal is nothing special.
+TEST(Agreement, OfAFewValuesCountsThemAll) {
+  Random random(9);
+  Matrix X(6000, 1);
+  Vector y(6000);
+  Vector level(300);
+  for (Index p = 0; p < 300; ++p) level[p] = p % 2 == 0 ? 0.8 : 0.2;
+  for (Index i = 0; i < 6000; ++i) {
+    X(i, 0) = static_cast<double>(i % 300);
+    y[i] = random.uniform(0.0, 1.0) < level[i % 300] ? 1.0 : 0.0;
+  }
+  const auto found = agreement(X, y, Vector(y.array() - 0.5), 0.25);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->share, 0.36, 0.03);  // 0.09 of 0.25
+}
+
+TEST(SharedPlaces, AreNumberedAsTheyCome) {
+  Matrix X(90, 2);
+  for (Index i = 0; i < 90; ++i) X.row(i) << -static_cast<double>(i % 40), 1.0;
+  const auto places = shared_places(X);
+  ASSERT_TRUE(places);
+  for (Index i = 0; i < 90; ++i) EXPECT_EQ((*places)[static_cast<std::size_t>(i)], i % 40);
 }
 
 TEST(Agreement, OfFewPlacesWithSeveralRowsSaysNothing) {
   Random random(5);
   Matrix X = random.normal(400, 2);
   const Vector r = random.normal(400);
-  EXPECT_FALSE(agreement(X, r, 1.0));
+  EXPECT_FALSE(agreement(X, r, r, 1.0));
   X.bottomRows(40) = X.topRows(40);
-  EXPECT_FALSE(agreement(X, r, 1.0));
-  EXPECT_FALSE(are_shared(X));
+  EXPECT_FALSE(agreement(X, r, r, 1.0));
+  EXPECT_FALSE(shared_places(X));
   X.bottomRows(80) = X.topRows(80);
-  EXPECT_TRUE(agreement(X, r, 1.0));
-  EXPECT_TRUE(are_shared(X));
-  EXPECT_FALSE(agreement(Matrix(0, 2), Vector(), 1.0));
+  EXPECT_TRUE(agreement(X, r, r, 1.0));
+  EXPECT_TRUE(shared_places(X));
+  EXPECT_FALSE(agreement(Matrix(0, 2), Vector(), Vector(), 1.0));
   // Of a few places the function knows all that there is.
   for (Index i = 0; i < 400; ++i) X.row(i) = X.row(i % 29);
-  EXPECT_FALSE(are_shared(X));
+  EXPECT_FALSE(shared_places(X));
 }
 
 TEST(Agreement, TellsHowManyRowsAPlaceHas) {
@@ -138,7 +176,8 @@ TEST(Agreement, TellsHowManyRowsAPlaceHas) {
   const Matrix where = random.normal(100, 2);
   Matrix X(1000, 2);
   for (Index i = 0; i < 1000; ++i) X.row(i) = where.row(i % 100);
-  const auto found = agreement(X, random.normal(1000), 1.0);
+  const Vector r = random.normal(1000);
+  const auto found = agreement(X, r, r, 1.0);
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->together, 9.0 / 999.0, 1e-15);
 }
@@ -186,6 +225,22 @@ TEST(WithPlaces, MovesAShareOfTheNoiseToThePlacesAndBack) {
   EXPECT_EQ(back.kernel, theta.kernel);
   EXPECT_DOUBLE_EQ(back.noise(), theta.noise());
   EXPECT_EQ(without_places(theta).kernel, theta.kernel);
+}
+
+// The noise was fitted, beside values that are there: it is theirs that are measured.
+TEST(WithPlaces, ChangesTheirShareAndNotTheNoise) {
+  const Hyperparameters theta{SquaredExponential{}, Positive(0.2)};
+  for (const Hyperparameters& given : {with_places(theta, 0.25), with_free_places(theta, 0.25)}) {
+    for (const double share : {0.1, 0.25, 0.999}) {
+      const Hyperparameters changed = with_places(given, share);
+      EXPECT_DOUBLE_EQ(changed.noise(), 0.15);
+      EXPECT_EQ(changed.size(), theta.size());
+      const double u = share * 0.2;
+      EXPECT_NEAR(place_share(changed), u / (u + 0.15), 1e-14);
+    }
+    EXPECT_EQ(with_places(given, 0.0).kernel, theta.kernel);
+    EXPECT_DOUBLE_EQ(with_places(given, 0.0).noise(), 0.2);
+  }
 }
 
 TEST(WithPlaces, IsKnownAgainFromItsText) {
