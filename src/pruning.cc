@@ -59,9 +59,12 @@ class Remaining {
   [[nodiscard]] const Vector& prices() const { return prices_; }
 
   /// Of several at one price the one that stands first in Z. Points from `recent` on count twice
-  /// their price.
-  [[nodiscard]] Index cheapest(Index recent) {
-    const auto worth = [&](Index i) { return (point(i) < recent ? 1.0 : kRecent) * prices_[i]; };
+  /// their price, and those from `newest` on, which are not all, cannot be had.
+  [[nodiscard]] Index cheapest(Index recent, Index newest) {
+    const auto worth = [&](Index i) {
+      if (point(i) >= newest) return std::numeric_limits<double>::infinity();
+      return (point(i) < recent ? 1.0 : kRecent) * prices_[i];
+    };
     for (;;) {
       std::optional<Index> best;
       double least = std::numeric_limits<double>::infinity();  // of those not up to date
@@ -197,7 +200,9 @@ std::vector<Removal> removal_order(const State& state, const PruneLimits& limits
   double paid = 0.0;
   while (remaining.size() > limits.points) {
     const bool too_many = remaining.size() > limits.most;
-    const Index column = remaining.cheapest(state.size() - (too_many ? limits.recent : 0));
+    const Index newest = std::min(limits.newest, remaining.size() - 1);
+    const Index column = remaining.cheapest(state.size() - (too_many ? limits.recent : 0),
+                                            state.size() - (too_many ? newest : 0));
     const Removal removal = remaining.step(column);
     const bool affordable = pays && paid + removal.price <= limits.nats;
     if (!affordable && !too_many) break;

@@ -190,13 +190,15 @@ class KernelSearch {
     best_score_ += margin_per_row(kNatsToChange);
     const Index D = X_some_.cols();
     if (D > 1 && own_shape(function).lengthscale.size() == 1) {
-      try_from(*family, "a lengthscale each", shape_of(function, D), known.noise(), 60, 0.0);
+      try_nearer(at(*family, shape_of(function, D), known.noise()), "a lengthscale each", as_it_was,
+                 0.0);
     }
     const Shape spread = shape_of_rows();
-    try_from(*family, "from the spread of the rows", spread, 0.1 * spread.variance, 60, 0.0);
+    try_nearer(at(*family, spread, 0.1 * spread.variance), "from the spread of the rows", as_it_was,
+               0.0);
     // From there an input that matters over shorter distances may be taken for noise.
     const Shape third = scaled(spread, 1.0 / 3.0);
-    try_from(*family, "from a third of it", third, 0.1 * third.variance, 60, 0.0);
+    try_nearer(at(*family, third, 0.1 * third.variance), "from a third of it", as_it_was, 0.0);
     try_shorter(*family, spread, as_it_was, best_ ? margin_per_row(kNatsForRoughness) : 0.0);
     try_places(best_ ? margin_per_row(kNatsForRoughness) : 0.0);
     if (!best_) return std::nullopt;
@@ -267,7 +269,9 @@ class KernelSearch {
           consider(one_short);
         }
       }
-      if (likeliest) try_nearer(at(family, *likeliest, noise), otherwise, margin);
+      if (likeliest) {
+        try_nearer(at(family, *likeliest, noise), "from shorter ones", otherwise, margin);
+      }
     };
     try_likeliest({0.1, 1.0 / 30.0});
     if (D == 1) try_likeliest({0.01});  // of more inputs, the rows cannot be that close together
@@ -285,10 +289,11 @@ class KernelSearch {
 
   /// It must come nearer to the targets than the rival too: where noise has heavy tails, a function
   /// with a bump at every row is more probable than a good one, since it expects anything.
-  void try_nearer(const Hyperparameters& start, const Hyperparameters& otherwise, double margin) {
+  void try_nearer(const Hyperparameters& start, const std::string& name,
+                  const Hyperparameters& otherwise, double margin) {
     std::optional<EvidenceFit> before = best_;
     const double score = best_score_;
-    try_fit(start, "from shorter ones", 60, margin);
+    try_fit(start, name, 60, margin);
     if (best_score_ <= score) return;
     const Hyperparameters& rival = before ? before->theta : otherwise;
     if (mean_error(best_->theta) < mean_error(rival)) return;

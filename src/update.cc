@@ -71,6 +71,10 @@ constexpr double kNatsARowToPrune = 1e-3;
 // How much larger the noise may have been instead.
 constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 
+// Between refits, so many of a full model's points are new ones that stay, however little they are
+// worth yet: one of ten.
+constexpr Index kShareOfNewest = 10;
+
 // σ²_old/σ² below which the noise is not what it was taken for.
 constexpr double kOtherNoise = 0.5;
 
@@ -155,6 +159,16 @@ double density_with_more_noise(const State& state, const MatrixRef& X, const Sit
   std::array<double, kNoiseFactors.size() + 1> factors{};
   *std::ranges::copy(kNoiseFactors, factors.begin()).out = also;
   return optimum_with_noise(state, X, sites, factors).value_or(kNoDensity);
+}
+
+/// Whether a state's predictions are farther off the targets than another's, on average or in the
+/// mean square, by more than a tenth.
+bool is_farther_off(const State& state, const State& other, const Rows& rows) {
+  const Vector error = rows.sites.target - Posterior(state).mean(rows.X);
+  const Vector other_error = rows.sites.target - Posterior(other).mean(rows.X);
+  constexpr double kFarther = 1.1;
+  return error.lpNorm<1>() > kFarther * other_error.lpNorm<1>() ||
+         error.norm() > kFarther * other_error.norm();
 }
 
 }  // namespace
@@ -563,6 +577,8 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
     return density_with_more_noise(by, asked.X, asked.sites, noise_factor);
   };
   if (explained(*again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
+  // Of targets with heavy tails a few rows would decide.
+  if (is_farther_off(*again, old(), asked)) return;
   own_old_ = std::move(again);
   report_.relearnt = true;
 }
@@ -595,6 +611,7 @@ void Update::replace_past_by_sample(const State& before) {
         density_with_more_noise(old(), asked.X, asked.sites) - nats_to_drop(asked.X.rows())) {
       return;
     }
+    if (is_farther_off(sample, old(), asked)) return;
     own_old_.emplace(std::move(sample));
     report_.relearnt = true;
   } catch (const NumericalError&) {
@@ -613,10 +630,13 @@ bool Update::is_crowded() const {
 
 void Update::select(bool refit) {
   const Stopwatch watch;
+  refit_ = refit;
   const auto seed = options_.seed + static_cast<std::uint64_t>(model_.batches) + 1;
-  const bool pruned_after = refit && options_.prune > 0.0;
+  // A full model would learn nothing of small batches until the next refit.
+  const bool is_full = old().size() >= options_.selection.most_points();
+  is_pruned_after_ = options_.prune > 0.0 && (refit || is_full);
   const auto choose = [&] {
-    return options_.selection.select({old(), X_, sites_, targets_, seed, pruned_after});
+    return options_.selection.select({old(), X_, sites_, targets_, seed, is_pruned_after_});
   };
   selection_ = choose();
   if (is_crowded()) {
@@ -680,17 +700,31 @@ void Update::absorb(bool refit) {
   // moved.
   theta_.kernel = state_->kernel;
   theta_.noise_variance.value = state_->noise_variance;
-  if (refit) prune();
+  if (is_pruned_after_ && (refit || selection_.added > 0)) prune();
   report_.seconds_fit += watch.seconds();
 }
 
+/// How many of the last points have come since the model that the rows which wait come on top of.
+Index Update::recent_points() const {
+  const ContinualGP::Pending& rows = model_.pending;
+  if (refit_ || !rows.base) return 0;
+  const Matrix& before = rows.base->state().Z;
+  const Matrix& Z = state_->Z;
+  const auto is_old = [&](Index point) {
+    return (before.rowwise() - Z.row(point)).cwiseAbs().rowwise().sum().minCoeff() == 0.0;
+  };
+  Index recent = 0;
+  while (recent < Z.rows() && before.rows() > 0 && !is_old(Z.rows() - 1 - recent)) ++recent;
+  return recent;
+}
+
 void Update::prune() {
-  if (options_.prune == 0.0) return;
   // A method without a threshold has no nats to spend, but may have a cap.
   Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
                                          .points = 1,
                                          .most = selection_.most,
-                                         .recent = selection_.added});
+                                         .recent = std::max(selection_.added, recent_points()),
+                                         .newest = refit_ ? 0 : selection_.most / kShareOfNewest});
   report_.inducing_removed += static_cast<Index>(pruned.removed.size());
   report_.pruned_nats = pruned.nats;
   state_.emplace(std::move(pruned.state));

@@ -43,8 +43,8 @@ class Update {
   /// `intervals_fail` for the rows of the batch, the reservoir is fitted to sooner.
   void replay(bool intervals_fail);
 
-  /// Chooses the inducing points, at θ_old. Before a refit a method may exceed its cap: absorb()
-  /// prunes the model to it.
+  /// Chooses the inducing points, at θ_old. Before a refit, or if the model is full, a method may
+  /// exceed its cap: absorb() prunes the model to it.
   void select(bool refit);
 
   /// Fits the hyperparameters to the bound if `refit`, and makes the state that remembers the batch
@@ -82,6 +82,7 @@ class Update {
   void relearn(const Reservoir& rows, double noise_factor);
   void replace_past_by_sample(const State& before);
   [[nodiscard]] MinimizeOptions fit_options(Index M) const;
+  [[nodiscard]] Index recent_points() const;
   void prune();
 
   const ContinualGP::Checkpoint& model_;
@@ -101,6 +102,8 @@ class Update {
   Curvature curvature_;
   Index fitted_rows_;
   bool intervals_fail_ = false;
+  bool refit_ = false;
+  bool is_pruned_after_ = false;
   std::optional<State> state_;
   BatchReport report_;
 };

@@ -13,7 +13,8 @@ namespace {
 constexpr Index kFewRows = 50;
 
 void about_size(const BatchReport& report, std::vector<std::string>& out) {
-  if (report.rows_seen >= kFewRows && 10 * report.inducing >= 9 * report.rows_seen) {
+  const bool is_news = report.refitted || report.rows >= kFewRows;  // not of every single row
+  if (is_news && report.rows_seen >= kFewRows && 10 * report.inducing >= 9 * report.rows_seen) {
     out.push_back(fmt::format(
         "nearly every row is an inducing point ({} of {}): the model finds no structure "
         "that fewer could hold",
@@ -46,11 +47,24 @@ void about_bounds(const Hyperparameters& theta, const BatchReport& report,
   Hyperparameters now = theta;
   now.kernel = kernel;
   now.noise_variance.value = report.noise_variance;
+  Index long_ones = 0;  // of many inputs that tell nothing, one sentence
+  std::string last;
   for (const Parameter& p : now.parameters()) {
     if (p.fixed) continue;
-    if (p.value <= p.lower * kAt || p.value >= p.upper / kAt) {
-      out.push_back(fmt::format("{} is at its bound {:.3g}", p.name, p.value));
+    const bool is_upper = p.value >= p.upper / kAt;
+    if (!is_upper && p.value > p.lower * kAt) continue;
+    std::string text = fmt::format("{} is at its bound {:.3g}", p.name, p.value);
+    if (is_upper && p.kind == Parameter::Kind::lengthscale) {
+      ++long_ones;
+      last = std::move(text);
+    } else {
+      out.push_back(std::move(text));
     }
+  }
+  if (long_ones == 1) out.push_back(std::move(last));
+  if (long_ones > 1) {
+    out.push_back(fmt::format("{} lengthscales are at their upper bound: those inputs tell nothing",
+                              long_ones));
   }
 }
 

@@ -45,6 +45,9 @@ struct PruneLimits {
   /// So many of the last rows of Z are recent: while there are more than `most`, they go only where
   /// no other costs less than twice their price.
   Index recent = 0;
+  /// And of those the last so many stay, as long as there are others: few rows may have come there
+  /// yet.
+  Index newest = 0;
 };
 
 /// The cheapest point, then the cheapest of what is left, and so on. Without limits it goes on to
