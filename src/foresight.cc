@@ -135,18 +135,22 @@ bool contradict(std::span<const Hyperparameters> thetas, const MatrixRef& X_old,
   const Matrix X_test = X_new(asked, Eigen::all);
   const Vector y_test = y_new(asked);
   // Where the noise is not what it was, and where a model is a little wrong everywhere, it does
-  // with more.
+  // with more. Once more is worse, still more is no better.
   bool stopped = false;
   const auto best = [&](const MatrixRef& X_given, const VectorRef& y_given) {
     double density = kImpossible;
     for (const Hyperparameters& theta : thetas) {
+      double with_less = kImpossible;
       for (const double factor : {1.0, 10.0, 100.0, 1000.0, 10000.0}) {
         stopped = stopped || (should_stop && should_stop());
         if (stopped) break;
         Hyperparameters noisier = theta;
         const double noise = factor * theta.noise();  // within whatever bounds
         noisier.noise_variance = PositiveNumber(noise).within(noise, noise);
-        density = std::max(density, foresight(noisier, X_given, y_given, X_test, y_test));
+        const double now = foresight(noisier, X_given, y_given, X_test, y_test);
+        if (now < with_less) break;
+        with_less = now;
+        density = std::max(density, now);
       }
     }
     return density;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ample/bound.h"
+#include "ample/exact_gp.h"
 #include "ample/forgetting.h"
 #include "ample/optimum.h"
 #include "ample/posterior.h"
@@ -161,14 +162,13 @@ double density_with_more_noise(const State& state, const MatrixRef& X, const Sit
   return optimum_with_noise(state, X, sites, factors).value_or(kNoDensity);
 }
 
-/// Whether a state's predictions are farther off the targets than another's, on average or in the
-/// mean square, by more than a tenth.
-bool is_farther_off(const State& state, const State& other, const Rows& rows) {
-  const Vector error = rows.sites.target - Posterior(state).mean(rows.X);
-  const Vector other_error = rows.sites.target - Posterior(other).mean(rows.X);
+/// Whether predictions are farther off the targets than those of a state, on average or in the mean
+/// square, by more than a tenth.
+bool are_farther_off(const VectorRef& mean, const State& than, const Rows& rows) {
+  const Vector error = rows.sites.target - mean;
+  const Vector other = rows.sites.target - Posterior(than).mean(rows.X);
   constexpr double kFarther = 1.1;
-  return error.lpNorm<1>() > kFarther * other_error.lpNorm<1>() ||
-         error.norm() > kFarther * other_error.norm();
+  return error.lpNorm<1>() > kFarther * other.lpNorm<1>() || error.norm() > kFarther * other.norm();
 }
 
 }  // namespace
@@ -570,15 +570,24 @@ void Update::relearn(const Reservoir& rows, double noise_factor) {
   const Matrix some_X = rows.X(some, Eigen::all);
   const Vector some_y = rows.y(some);
   const auto sound = without_outliers(old(), some_X, some_y, least_wild());
-  std::optional<State> again = learnt_alone(some_X(sound, Eigen::all), some_y(sound));
-  if (!again) return;
+  const Matrix X = some_X(sound, Eigen::all);
+  const Vector y = some_y(sound);
   const Rows asked = rows_to_ask();
+  // Of targets with heavy tails a few rows would decide. An exact model of the rows, which is had
+  // at once, says how far off the new one would be.
+  ExactGP exact(theta_);
+  try {
+    exact.condition(X, y);
+  } catch (const NumericalError&) {
+    return;  // the past will do
+  }
+  if (are_farther_off(exact.predict(asked.X).mean, old(), asked)) return;
+  std::optional<State> again = learnt_alone(X, y);
+  if (!again) return;
   const auto explained = [&](const State& by) {
     return density_with_more_noise(by, asked.X, asked.sites, noise_factor);
   };
   if (explained(*again) <= explained(old()) + nats_to_drop(asked.X.rows())) return;
-  // Of targets with heavy tails a few rows would decide.
-  if (is_farther_off(*again, old(), asked)) return;
   own_old_ = std::move(again);
   report_.relearnt = true;
 }
@@ -611,7 +620,7 @@ void Update::replace_past_by_sample(const State& before) {
         density_with_more_noise(old(), asked.X, asked.sites) - nats_to_drop(asked.X.rows())) {
       return;
     }
-    if (is_farther_off(sample, old(), asked)) return;
+    if (are_farther_off(Posterior(sample).mean(asked.X), old(), asked)) return;
     own_old_.emplace(std::move(sample));
     report_.relearnt = true;
   } catch (const NumericalError&) {
