@@ -75,6 +75,8 @@ constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 // Between refits, so many of a full model's points are new ones that stay, however little they are
 // worth yet: one of ten.
 constexpr Index kShareOfNewest = 10;
+// And one of twenty goes at a time.
+constexpr Index kShareOfRoom = 20;
 
 // σ²_old/σ² below which the noise is not what it was taken for.
 constexpr double kOtherNoise = 0.5;
@@ -642,7 +644,7 @@ void Update::select(bool refit) {
   refit_ = refit;
   const auto seed = options_.seed + static_cast<std::uint64_t>(model_.batches) + 1;
   // A full model would learn nothing of small batches until the next refit.
-  const bool is_full = old().size() >= options_.selection.most_points();
+  const bool is_full = old().size() > options_.selection.most_points() - X_.rows();
   is_pruned_after_ = options_.prune > 0.0 && (refit || is_full);
   const auto choose = [&] {
     return options_.selection.select({old(), X_, sites_, targets_, seed, is_pruned_after_});
@@ -709,7 +711,7 @@ void Update::absorb(bool refit) {
   // moved.
   theta_.kernel = state_->kernel;
   theta_.noise_variance.value = state_->noise_variance;
-  if (is_pruned_after_ && (refit || selection_.added > 0)) prune();
+  if (is_pruned_after_) prune();
   report_.seconds_fit += watch.seconds();
 }
 
@@ -728,10 +730,14 @@ Index Update::recent_points() const {
 }
 
 void Update::prune() {
+  // Each time costs O(M³), so where a row may come alone there is room for some more afterwards.
+  const bool is_too_large = state_->size() > selection_.most;
+  if (!refit_ && !is_too_large) return;
+  const Index most = selection_.most - (refit_ ? 0 : selection_.most / kShareOfRoom);
   // A method without a threshold has no nats to spend, but may have a cap.
   Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
                                          .points = 1,
-                                         .most = selection_.most,
+                                         .most = most,
                                          .recent = std::max(selection_.added, recent_points()),
                                          .newest = refit_ ? 0 : selection_.most / kShareOfNewest});
   report_.inducing_removed += static_cast<Index>(pruned.removed.size());
