@@ -89,18 +89,6 @@ bool are_of_few_values(const Places& places, const VectorRef& y) {
   return 2 * again > values.size();
 }
 
-/// The places without rows that have a target which another has there.
-Places without_copies(const Places& places, const VectorRef& y) {
-  Places once;
-  for (std::vector<Index> place : places) {
-    std::ranges::stable_sort(place, {}, [&](Index row) { return y[row]; });
-    const auto rest = std::ranges::unique(place, {}, [&](Index row) { return y[row]; });
-    place.erase(rest.begin(), rest.end());
-    once.push_back(std::move(place));
-  }
-  return once;
-}
-
 /// The second part of the kernel: a value for each place, of variance u.
 Kernel part_of_places(const Positive& u) {
   return SquaredExponential{.variance = u, .lengthscale = Positive(kLengthscale).fixed()};
@@ -140,14 +128,29 @@ std::optional<std::vector<Index>> shared_places(const MatrixRef& X) {
   return of_row;
 }
 
+std::vector<Index> without_copies(const MatrixRef& X, const VectorRef& y) {
+  std::vector<Index> rows;
+  const Places places = places_of(X);
+  const bool has_few_values = are_of_few_values(places, y);
+  for (std::vector<Index> place : places) {
+    if (!has_few_values) {
+      std::ranges::stable_sort(place, {}, [&](Index row) { return y[row]; });
+      const auto rest = std::ranges::unique(place, {}, [&](Index row) { return y[row]; });
+      place.erase(rest.begin(), rest.end());
+    }
+    rows.insert(rows.end(), place.begin(), place.end());
+  }
+  std::ranges::sort(rows);
+  return rows;
+}
+
 std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& y,
                                    const VectorRef& residuals, double variance) {
   AMPLE_ASSERT(X.rows() == y.size() && X.rows() == residuals.size() && variance > 0.0);
-  Places places = places_of(X);
-  if (!are_of_few_values(places, y)) places = without_copies(places, y);
-  Index rows = 0;
-  for (const std::vector<Index>& place : places) rows += std::ssize(place);
-  if (!are_enough(places, rows)) return std::nullopt;
+  const std::vector<Index> rows = without_copies(X, y);
+  const Places places = places_of(X(rows, Eigen::all));
+  if (!are_enough(places, std::ssize(rows))) return std::nullopt;
+  const Vector scaled = residuals(rows) / std::sqrt(variance);
   // Sums over the places of a = Σ_{i≠j} r_i r_j/(n − 1) and b = Σ_i r_i².
   double a = 0.0;
   double b = 0.0;
@@ -170,7 +173,7 @@ std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& y,
     bb += squares * squares;
   }
   if (!(b > 0.0)) return std::nullopt;
-  const auto N = static_cast<double>(rows);
+  const auto N = static_cast<double>(rows.size());
   const double share = a / b;
   const double error = std::sqrt(std::max(0.0, aa - 2.0 * share * ab + share * share * bb)) / b;
   return Agreement{.share = share, .error = error, .together = pairs / (N * (N - 1.0))};

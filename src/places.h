@@ -25,11 +25,14 @@ struct Agreement {
 /// rows have others at their inputs to tell what they have in common.
 [[nodiscard]] std::optional<std::vector<Index>> shared_places(const MatrixRef& X);
 
+/// The rows without those that are there before, target and all, which say nothing; all of them if
+/// most targets are those of other places too, as where there are only a few values.
+[[nodiscard]] std::vector<Index> without_copies(const MatrixRef& X, const VectorRef& y);
+
 /// Of residuals r [N] of targets y [N] at X [N,D], which have this variance. Of the n rows of a
 /// place Σ_{i≠j} r_i r_j/(n − 1) is the share of Σ_i r_i² on average, whatever n is; so it is a
-/// ratio of sums over all places, with an error by how the places scatter around it. A row that is
-/// there again, target and all, says nothing and is left out, unless most targets are those of
-/// other places too, as where there are only a few values. Nothing if too few rows are shared.
+/// ratio of sums over all places, with an error by how the places scatter around it. Copies do not
+/// count. Nothing if too few rows are shared.
 [[nodiscard]] std::optional<Agreement> agreement(const MatrixRef& X, const VectorRef& y,
                                                  const VectorRef& residuals, double variance);
 

@@ -450,6 +450,19 @@ class KernelSearch {
 // Rows that kernels are fitted to and judged by.
 constexpr Index kMostRows = 2000;
 
+/// At most kMostRows, from everywhere. Where rows share places, a copy among those that judge would
+/// be foreseen by the other.
+std::vector<Index> rows_for_search(const Matrix& X, const Vector& y) {
+  const std::vector<Index> every = thinned(X.rows(), kMostRows);
+  const Matrix some_X = X(every, Eigen::all);
+  if (!shared_places(some_X)) return every;
+  std::vector<Index> rows;
+  for (const Index i : without_copies(some_X, y(every))) {
+    rows.push_back(every[static_cast<std::size_t>(i)]);
+  }
+  return rows;
+}
+
 }  // namespace
 
 bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
@@ -459,7 +472,7 @@ bool explains_nothing(const Hyperparameters& theta, const Matrix& X) {
 FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vector& y,
                         Roughness roughness, Lengthscales lengthscales,
                         const ShouldStop& should_stop) {
-  const auto every = thinned(X.rows(), kMostRows);
+  const std::vector<Index> every = rows_for_search(X, y);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
   return KernelSearch(start, some_X, some_y, roughness, lengthscales, should_stop).run();
@@ -467,7 +480,7 @@ FoundKernel find_kernel(const Hyperparameters& start, const Matrix& X, const Vec
 
 std::optional<FoundKernel> find_better_kernel(const Hyperparameters& known, const Matrix& X,
                                               const Vector& y, const ShouldStop& should_stop) {
-  const auto every = thinned(X.rows(), kMostRows);
+  const std::vector<Index> every = rows_for_search(X, y);
   const Matrix some_X = X(every, Eigen::all);
   const Vector some_y = y(every);
   return KernelSearch(known, some_X, some_y, Roughness::any, Lengthscales::each, should_stop)

@@ -75,7 +75,7 @@ constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 // Between refits, so many of a full model's points are new ones that stay, however little they are
 // worth yet: one of ten.
 constexpr Index kShareOfNewest = 10;
-// And one of twenty goes at a time.
+// And one of twenty goes at a time, if the batch is smaller than that.
 constexpr Index kShareOfRoom = 20;
 
 // σ²_old/σ² below which the noise is not what it was taken for.
@@ -730,10 +730,10 @@ Index Update::recent_points() const {
 }
 
 void Update::prune() {
-  // Each time costs O(M³), so where a row may come alone there is room for some more afterwards.
-  const bool is_too_large = state_->size() > selection_.most;
-  if (!refit_ && !is_too_large) return;
-  const Index most = selection_.most - (refit_ ? 0 : selection_.most / kShareOfRoom);
+  if (!refit_ && state_->size() <= selection_.most) return;
+  // Each time costs O(M³), so where rows come alone there is room for some more afterwards.
+  const Index room = refit_ ? 0 : std::max(Index{0}, selection_.most / kShareOfRoom - X_.rows());
+  const Index most = selection_.most - room;
   // A method without a threshold has no nats to spend, but may have a cap.
   Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
                                          .points = 1,
