@@ -72,9 +72,10 @@ constexpr double kNatsARowToPrune = 1e-3;
 // How much larger the noise may have been instead.
 constexpr std::array kNoiseFactors = {1.0, 1.5, 2.5, 5.0};
 
-// Between refits, so many of a full model's points are new ones that stay, however little they are
-// worth yet: one of ten.
+// Where batches are small, so many of a full model's points are new ones that stay until the next
+// refit, however little they are worth yet: one of ten. A larger batch tells what its points are.
 constexpr Index kShareOfNewest = 10;
+constexpr Index kRowsThatTell = 100;
 // And one of twenty goes at a time, if the batch is smaller than that.
 constexpr Index kShareOfRoom = 20;
 
@@ -718,7 +719,7 @@ void Update::absorb(bool refit) {
 /// How many of the last points have come since the model that the rows which wait come on top of.
 Index Update::recent_points() const {
   const ContinualGP::Pending& rows = model_.pending;
-  if (refit_ || !rows.base) return 0;
+  if (refit_ || !rows.base || X_.rows() >= kRowsThatTell) return 0;
   const Matrix& before = rows.base->state().Z;
   const Matrix& Z = state_->Z;
   const auto is_old = [&](Index point) {
@@ -734,12 +735,14 @@ void Update::prune() {
   // Each time costs O(M³), so where rows come alone there is room for some more afterwards.
   const Index room = refit_ ? 0 : std::max(Index{0}, selection_.most / kShareOfRoom - X_.rows());
   const Index most = selection_.most - room;
+  const bool is_small = !refit_ && X_.rows() < kRowsThatTell;
+  const Index newest = is_small ? selection_.most / kShareOfNewest : 0;
   // A method without a threshold has no nats to spend, but may have a cap.
   Pruned pruned = ample::prune(*state_, {.nats = options_.prune * report_.threshold.value_or(0.0),
                                          .points = 1,
                                          .most = most,
                                          .recent = std::max(selection_.added, recent_points()),
-                                         .newest = refit_ ? 0 : selection_.most / kShareOfNewest});
+                                         .newest = newest});
   report_.inducing_removed += static_cast<Index>(pruned.removed.size());
   report_.pruned_nats = pruned.nats;
   state_.emplace(std::move(pruned.state));
