@@ -453,7 +453,7 @@ constexpr Index kMostRows = 2000;
 /// At most kMostRows, from everywhere. Where rows share places, a copy among those that judge would
 /// be foreseen by the other.
 std::vector<Index> rows_for_search(const Matrix& X, const Vector& y) {
-  const std::vector<Index> every = thinned(X.rows(), kMostRows);
+  std::vector<Index> every = thinned(X.rows(), kMostRows);
   const Matrix some_X = X(every, Eigen::all);
   if (!shared_places(some_X)) return every;
   std::vector<Index> rows;
